@@ -1,0 +1,33 @@
+package frame
+
+// Unknown is the Next of a partition that exists but whose position was not
+// known when the id was made (written `p-*`).
+const Unknown int64 = -1
+
+// Partition is a stream's place in one partition.
+type Partition struct {
+	ID   int32
+	Next int64 // the next offset to deliver, or Unknown; on the wire it is the one before
+}
+
+// TopicID is the identity of one incarnation of a topic: Kafka's topic id
+// (KIP-516), or 16 bytes derived from cluster id and name where brokers have
+// none. Zero means not known (the topic does not exist yet).
+type TopicID [16]byte
+
+// Tag marks whose offsets a group of an id holds: two base64url characters of
+// a hash of the topic's name, three of its TopicID. A zero byte means that
+// part is absent.
+type Tag struct {
+	Name [2]byte
+	ID   [3]byte
+}
+
+// Group is a stream's place in one topic.
+type Group struct {
+	Tag   Tag
+	Parts []Partition // strictly ascending by ID; a partition whose Next is 0 is left out
+}
+
+// Position is a stream's place in every topic of its feed, in the feed's order.
+type Position []Group

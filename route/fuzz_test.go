@@ -1,0 +1,80 @@
+package route
+
+import (
+	"bytes"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// FuzzDecide holds the origin match against a slow reading of the same rule:
+// what is granted is the listed text, or a host below the listed one.
+func FuzzDecide(f *testing.F) {
+	f.Fuzz(func(t *testing.T, listed, asked string) {
+		c, err := NewCORS([]string{listed}, false)
+		if err != nil {
+			if strings.ContainsAny(err.Error(), "\r\n") {
+				t.Fatalf("error of more than one line: %q", err)
+			}
+			return
+		}
+		g := c.Decide([]byte(asked))
+		if bytes.ContainsAny(g.Origin, "\r\n") {
+			t.Fatalf("%q lets %q split the head", listed, asked)
+		}
+		if g.Origin == nil || listed == "*" || asked == listed {
+			return
+		}
+		want, err := url.Parse(listed)
+		if err != nil {
+			t.Fatalf("%q was taken: %v", listed, err)
+		}
+		got, err := url.Parse(asked)
+		if err != nil {
+			t.Fatalf("%q allows %q: %v", listed, asked, err)
+		}
+		below := strings.TrimPrefix(want.Hostname(), "*")
+		if got.Scheme != want.Scheme || got.Port() != want.Port() || !strings.HasSuffix(got.Hostname(), below) ||
+			got.Path+got.RawQuery+got.Fragment != "" || got.User != nil {
+			t.Fatalf("%q allows %q", listed, asked)
+		}
+	})
+}
+
+// FuzzResumeID compares with net/url where the grammars agree: without plus
+// and semicolon, and without escapes in names.
+func FuzzResumeID(f *testing.F) {
+	f.Fuzz(func(t *testing.T, header string, lines int, query string) {
+		got := ResumeID([]byte(header), lines, []byte(query), make([]byte, 0, len(query)))
+		if (got.Kind == ResumeGiven) != (len(got.ID) > 0) {
+			t.Fatalf("kind %d with id %q", got.Kind, got.ID)
+		}
+		values, err := url.ParseQuery(query)
+		if err != nil || lines > 1 || lines == 1 && header != "" || strings.ContainsAny(query, ";+") || escapedName(query) {
+			return
+		}
+		want := Resume{}
+		for _, name := range resumeNames {
+			if v := values[name]; len(v) > 1 {
+				want.Kind = ResumeForeign
+			} else if len(v) == 1 && v[0] != "" {
+				want = Resume{ResumeGiven, []byte(v[0])}
+			}
+			if want.Kind != ResumeNone {
+				break
+			}
+		}
+		if got.Kind != want.Kind || !bytes.Equal(got.ID, want.ID) {
+			t.Fatalf("got %d %q, want %d %q", got.Kind, got.ID, want.Kind, want.ID)
+		}
+	})
+}
+
+func escapedName(query string) bool {
+	for pair := range strings.SplitSeq(query, "&") {
+		if name, _, _ := strings.Cut(pair, "="); strings.Contains(name, "%") {
+			return true
+		}
+	}
+	return false
+}

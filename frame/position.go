@@ -17,7 +17,7 @@ type TopicID [16]byte
 
 // Tag marks whose offsets a group of an id holds: two base64url characters of
 // a hash of the topic's name, three of its TopicID. A zero byte means that
-// part is absent.
+// part is absent; ID is never there without Name.
 type Tag struct {
 	Name [2]byte
 	ID   [3]byte
@@ -31,3 +31,22 @@ type Group struct {
 
 // Position is a stream's place in every topic of its feed, in the feed's order.
 type Position []Group
+
+// Clone returns a copy that shares no memory with p.
+func (p Position) Clone() Position {
+	if p == nil {
+		return nil
+	}
+	n := 0
+	for i := range p {
+		n += len(p[i].Parts)
+	}
+	all := make([]Partition, 0, n)
+	c := make(Position, len(p))
+	for i := range p {
+		from := len(all)
+		all = append(all, p[i].Parts...)
+		c[i] = Group{Tag: p[i].Tag, Parts: all[from:len(all):len(all)]}
+	}
+	return c
+}

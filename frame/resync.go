@@ -1,5 +1,7 @@
 package frame
 
+import "strconv"
+
 // Reason is why a stream can't go on where it was: the reason field of a
 // resync event and a metric label.
 type Reason string
@@ -19,4 +21,73 @@ type Range struct {
 	Topic     string
 	Partition int32
 	From, To  int64
+}
+
+// AppendResync appends one frame with the event that says what a stream can't
+// get; id is where it goes on. The data is one line:
+//
+//	{"reason":"expired","topics":{"events":[{"partition":1,"from":101,"to":499}]}}
+//
+// Ranges keep their order within a topic, and topics that of their first range.
+func AppendResync(dst, id []byte, reason Reason, lost []Range) []byte {
+	n := len(`data: {"reason":"","topics":{}}`) + len(reason)
+	for i := range lost {
+		n += len(`{"partition":1,"from":1000000,"to":1000000},`)
+		if i == 0 || lost[i].Topic != lost[i-1].Topic {
+			n += len(`"":[],`) + len(lost[i].Topic)
+		}
+	}
+	dst, b := beginBlock(dst, id, []byte("resync"), n)
+	dst = append(dst, dataField...)
+	dst, _ = appendName(append(dst, `{"reason":`...), string(reason))
+	dst = append(dst, `,"topics":{`...)
+	for i := range lost {
+		if firstOf(lost, lost[i].Topic) == i {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendRanges(dst, lost[i].Topic, lost[i:])
+		}
+	}
+	dst = append(dst, "}}\n"...)
+	dst, _ = b.end(dst)
+	return dst
+}
+
+// firstOf returns the place of the topic's first range. A feed has at most
+// groupsMax topics and lists them one by one, so it is found soon.
+func firstOf(lost []Range, topic string) int {
+	for i := range lost {
+		if lost[i].Topic == topic {
+			return i
+		}
+	}
+	return -1
+}
+
+// appendRanges appends the ranges of one topic.
+func appendRanges(dst []byte, topic string, lost []Range) []byte {
+	dst, _ = appendName(dst, topic)
+	dst = append(dst, ':')
+	sep := byte('[')
+	for i := range lost {
+		if lost[i].Topic != topic {
+			continue
+		}
+		dst = append(dst, sep)
+		sep = ','
+		dst = append(dst, `{"partition":`...)
+		dst = strconv.AppendInt(dst, int64(lost[i].Partition), 10)
+		dst = appendEnd(append(dst, `,"from":`...), lost[i].From)
+		dst = appendEnd(append(dst, `,"to":`...), lost[i].To)
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}
+
+func appendEnd(dst []byte, offset int64) []byte {
+	if offset < 0 {
+		return append(dst, "null"...)
+	}
+	return strconv.AppendInt(dst, offset, 10)
 }

@@ -1,0 +1,47 @@
+package frame
+
+import "strconv"
+
+// retryMin is the shortest reconnection time that is ever sent, in
+// milliseconds: with 0 a browser would reconnect in a tight loop.
+const retryMin = 1000
+
+// AppendPreamble appends the first frame of a stream: how long a browser
+// waits before it reconnects, in milliseconds (at least 1000), and the
+// stream's position. It has no data, so no event fires; but a stream that
+// breaks before its first event has an id to resume from.
+//
+// A nil id means that the position is not known yet: a comment takes its
+// place, and AppendIDBlock follows when it is.
+func AppendPreamble(dst []byte, retryMillis int, id []byte) []byte {
+	dst, c := beginChunk(dst, len("retry: 10000\n")+len(idField)+len(id)+len("\n\n"))
+	dst = appendRetry(dst, retryMillis)
+	if id != nil {
+		dst = appendIDLine(dst, id)
+	} else {
+		dst = append(dst, ":\n"...)
+	}
+	return c.end(append(dst, '\n'))
+}
+
+// AppendRetry appends a frame that only sets the reconnection time: the last
+// word to a stream that is ended on purpose. The position stays.
+func AppendRetry(dst []byte, retryMillis int) []byte {
+	dst, c := beginChunk(dst, len("retry: 10000\n\n"))
+	dst = appendRetry(dst, retryMillis)
+	return c.end(append(dst, '\n'))
+}
+
+// AppendIDBlock appends a frame that moves a stream's position and fires
+// nothing (WHATWG HTML 9.2.6: a block without data only sets the id).
+func AppendIDBlock(dst, id []byte) []byte {
+	dst, b := beginBlock(dst, id, nil, 0)
+	dst, _ = b.end(dst)
+	return dst
+}
+
+func appendRetry(dst []byte, millis int) []byte {
+	dst = append(dst, "retry: "...)
+	dst = strconv.AppendInt(dst, int64(max(millis, retryMin)), 10)
+	return append(dst, '\n')
+}

@@ -8,7 +8,8 @@ type Sink interface {
 	// Open says which incarnation of the topic is tailed and where each
 	// partition starts (frame.Unknown while a partition has no leader). Until
 	// every topic of a feed is open, its streams wait. A topic that does not
-	// exist yet is opened with a zero id and no partitions.
+	// exist (yet, or any more) is opened with a zero id and no partitions, and
+	// opened again, with its id and from its beginning, once it appears.
 	Open(id frame.TopicID, parts []frame.Partition)
 	// Append adds consecutive records of one partition, lowest offset first.
 	// It borrows recs until it returns.

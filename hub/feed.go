@@ -1,0 +1,272 @@
+package hub
+
+import (
+	"sort"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tailcast/frame"
+)
+
+// lagWindow is how far back the lag rule looks: a stream is slow when it is
+// too far behind where the head was this long ago, so that a burst drops nobody.
+const lagWindow = 5 * time.Second
+
+// Feed is a set of topics in one format: its log, the index of the log and the
+// position behind its newest record. Tails write it through sinks, loops read
+// it through readers.
+type Feed struct {
+	hub  *Hub
+	key  string
+	spec Spec
+	log  log
+
+	lagMark atomic.Int64 // head of the log lagWindow ago; written by tick
+
+	mu      sync.Mutex
+	enc     *frame.Encoder
+	ids     frame.IDWriter // the position as text; follows parts
+	topics  []topic        // in the order of spec.Topics
+	parts   []part         // in the order they became known
+	index   index
+	visible uint64 // ordinal behind the newest record that loops may read
+	evicted int64  // the index holds nothing below this place
+	silent  bool   // the position moved since the last frame that told it
+	grew    bool   // a frame was appended since the last tick
+	beatAt  time.Time
+	heads   [lagWindow / tickEvery]int64 // heads at the last ticks, a ring
+	ticks   int
+	readers []*Reader // loops with streams of this feed
+	stats   Stats
+
+	idBuf, frameBuf []byte // scratch of append
+}
+
+// topic is one topic of a feed.
+type topic struct {
+	name    string
+	id      frame.TopicID
+	tag     frame.Tag
+	open    bool
+	byParts []int32 // partition to its place in Feed.parts; -1: not known
+}
+
+// part is one partition of a feed.
+type part struct {
+	group int
+	id    int32
+	next  int64 // next offset to append; frame.Unknown until the tail knows
+}
+
+// Stats are a feed's counts since it was made.
+type Stats struct {
+	Records   uint64 // appended as an event, a delete or a skipped notice
+	Silent    uint64 // passed over by the format's policies
+	Skipped   uint64 // larger than the format allows
+	Replaced  uint64 // sent with replacement characters
+	Unnamed   uint64 // lost their event name: it was not fit for one
+	Repeated  uint64 // offered again by the tail and ignored
+	Heartbeat uint64
+	Resyncs   map[frame.Reason]uint64 // events sent, by reason
+}
+
+func newFeed(h *Hub, spec Spec) (*Feed, error) {
+	enc, err := frame.NewEncoder(spec.Format)
+	if err != nil {
+		return nil, err
+	}
+	f := &Feed{hub: h, key: spec.key(), spec: spec, enc: enc, beatAt: time.Now()}
+	f.log.init(&h.pool, h.opts.LogBytes)
+	for _, name := range spec.Topics {
+		f.topics = append(f.topics, topic{name: name, tag: frame.MakeTag(name, frame.TopicID{})})
+	}
+	f.reposition()
+	return f, nil
+}
+
+// Topics returns the names of the feed's topics; the caller must not change them.
+func (f *Feed) Topics() []string { return f.spec.Topics }
+
+// isOpen reports whether every topic is open. mu must be held.
+func (f *Feed) isOpen() bool {
+	for i := range f.topics {
+		if !f.topics[i].open {
+			return false
+		}
+	}
+	return true
+}
+
+// part returns the place of a partition in parts, or -1. mu must be held.
+func (f *Feed) part(group int, partition int32) int {
+	known := f.topics[group].byParts
+	if partition < 0 || int(partition) >= len(known) {
+		return -1
+	}
+	return int(known[partition])
+}
+
+// addPart makes a partition known. mu must be held.
+func (f *Feed) addPart(group int, partition int32, next int64) {
+	t := &f.topics[group]
+	for len(t.byParts) <= int(partition) {
+		t.byParts = append(t.byParts, -1)
+	}
+	t.byParts[partition] = int32(len(f.parts))
+	f.parts = append(f.parts, part{group, partition, next})
+	f.index.parts = append(f.index.parts, partIndex{base: next})
+}
+
+// position returns where the feed is. mu must be held.
+func (f *Feed) position() frame.Position {
+	pos := make(frame.Position, len(f.topics))
+	for g := range f.topics {
+		pos[g].Tag = f.topics[g].tag
+	}
+	for _, p := range f.parts {
+		if p.next != 0 {
+			pos[p.group].Parts = append(pos[p.group].Parts, frame.Partition{ID: p.id, Next: p.next})
+		}
+	}
+	for _, g := range pos {
+		sort.Slice(g.Parts, func(i, j int) bool { return g.Parts[i].ID < g.Parts[j].ID })
+	}
+	return pos
+}
+
+// reposition gives the id writer the topics and partitions as they are now.
+// mu must be held.
+func (f *Feed) reposition() { f.ids.Set(f.position()) }
+
+// put appends one whole frame that belongs to no record. mu must be held.
+func (f *Feed) put(b []byte) {
+	f.log.append(b)
+	f.appended()
+}
+
+// appended follows the log after an append. mu must be held.
+func (f *Feed) appended() {
+	f.grew = true
+	if f.evicted != f.log.first {
+		f.evicted = f.log.first
+		f.index.evict(f.evicted)
+	}
+}
+
+// flush lets the loops read what was appended and wakes them. mu must be held.
+func (f *Feed) flush() {
+	if f.silent {
+		f.idBuf = f.ids.Append(f.idBuf[:0])
+		f.frameBuf = frame.AppendIDBlock(f.frameBuf[:0], f.idBuf)
+		f.put(f.frameBuf)
+		f.silent = false
+	}
+	f.visible = f.index.entries.end()
+	if f.log.head.Load() == f.log.end {
+		return
+	}
+	f.log.publish()
+	f.mark()
+}
+
+// mark puts the feed into the mailboxes of the loops that read it. mu must be held.
+func (f *Feed) mark() {
+	for _, r := range f.readers {
+		r.box.mark(r)
+	}
+}
+
+// tick follows the clock, every tickEvery.
+func (f *Feed) tick(now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := &f.heads[f.ticks%len(f.heads)]
+	f.ticks++
+	f.lagMark.Store(*n)
+	*n = f.log.head.Load()
+	if f.grew {
+		f.grew, f.beatAt = false, now
+		return
+	}
+	if now.Sub(f.beatAt) < f.hub.opts.Heartbeat {
+		return
+	}
+	f.beatAt = now
+	if !f.isOpen() {
+		f.mark() // streams that wait have no place in the log; their loop beats them
+		return
+	}
+	f.stats.Heartbeat++
+	f.frameBuf = append(f.frameBuf[:0], frame.Heartbeat...)
+	f.put(f.frameBuf)
+	f.flush()
+	f.grew = false
+}
+
+// weight is the log's bytes a subscriber, false while there is nothing to give up.
+func (f *Feed) weight() (float64, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(*f.log.table.Load()) < 2 {
+		return 0, false
+	}
+	subs := 1
+	for _, r := range f.readers {
+		subs += int(r.streams.Load())
+	}
+	return float64(f.log.held) / float64(subs), true
+}
+
+func (f *Feed) dropOldest() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.log.dropOldest() {
+		return false
+	}
+	f.appended()
+	return true
+}
+
+// Snapshot is what a feed looks like at one moment.
+type Snapshot struct {
+	Topics      []string
+	Open        bool
+	ID          string // the position as an event id
+	LogBytes    int64  // capacity of the log's segments
+	First, Head int64  // places of the oldest and behind the newest byte
+	Indexed     int    // records in the log
+	Streams     int
+	Stats       Stats
+}
+
+// Snapshot is for status and metrics. Safe from any goroutine.
+func (f *Feed) Snapshot() Snapshot {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := Snapshot{
+		Topics: f.spec.Topics, Open: f.isOpen(), ID: string(f.ids.Append(nil)),
+		LogBytes: f.log.held, First: f.log.first, Head: f.log.head.Load(),
+		Indexed: f.index.entries.len(), Stats: f.stats,
+	}
+	for _, r := range f.readers {
+		s.Streams += int(r.streams.Load())
+	}
+	return s
+}
+
+// resynced counts resync events by reason.
+func (s *Stats) resynced(reason frame.Reason, n uint64) {
+	if s.Resyncs == nil {
+		s.Resyncs = map[frame.Reason]uint64{}
+	}
+	s.Resyncs[reason] += n
+}
+
+// IsOpen reports whether every topic is open, so that streams have places.
+// Safe from any goroutine.
+func (f *Feed) IsOpen() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.isOpen()
+}

@@ -1,0 +1,145 @@
+// Package hub holds what browsers read: one shared log of encoded frames a
+// feed, an index of the records in it, and the places from which streams go
+// on. It takes records from tails (Sink) and wakes event loops (Mailbox); it
+// never writes to a socket, never waits for a browser and knows neither Kafka
+// nor gnet.
+package hub
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tailcast/frame"
+)
+
+// Options are the bounds and periods of a hub. Every field must be set.
+type Options struct {
+	LogBytes      int64         // ceiling of one feed's log, at least two segments
+	LogBytesTotal int64         // ceiling of all logs together
+	Heartbeat     time.Duration // silence after which a feed's log gets a heartbeat frame
+}
+
+// tickEvery is how often Run looks at each feed: the grain of heartbeats
+// (15 s by default) and of the lag rule's five seconds.
+const tickEvery = 500 * time.Millisecond
+
+// feedShards is how many locks the names of feeds are spread over, so that
+// loops opening streams of different feeds do not meet.
+const feedShards = 64
+
+// Hub is the set of feeds of one process. Safe from any goroutine.
+type Hub struct {
+	opts Options
+	pool pool
+	seed maphash.Seed
+
+	shards [feedShards]shard
+}
+
+type shard struct {
+	mu    sync.Mutex
+	feeds map[string]*Feed
+}
+
+// New returns a hub without feeds. boxes are the loops that will read from
+// it, one each; the set is fixed because a segment is used again only when
+// every one of them has passed a turn.
+func New(opts Options, boxes []*Mailbox) *Hub {
+	h := &Hub{opts: opts, seed: maphash.MakeSeed()}
+	h.pool.boxes = boxes
+	for i := range h.shards {
+		h.shards[i].feeds = map[string]*Feed{}
+	}
+	return h
+}
+
+// Spec is what a feed serves. Routes with equal specs share one feed.
+type Spec struct {
+	Topics []string // at least one; the order is that of the groups of its ids
+	Format frame.Format
+}
+
+func (s Spec) key() string {
+	return fmt.Sprintf("%s\x00%+v", strings.Join(s.Topics, "\x00"), s.Format)
+}
+
+// Open returns the feed of spec and makes it on first use, asking src to tail
+// its topics. An error names the part of the format that is wrong.
+func (h *Hub) Open(spec Spec, src Source) (*Feed, error) {
+	key := spec.key()
+	s := &h.shards[maphash.String(h.seed, key)%feedShards]
+	s.mu.Lock()
+	f, ok := s.feeds[key]
+	if !ok {
+		var err error
+		if f, err = newFeed(h, spec); err != nil {
+			s.mu.Unlock()
+			return nil, err
+		}
+		s.feeds[key] = f
+	}
+	s.mu.Unlock()
+	if !ok {
+		for g, topic := range spec.Topics {
+			src.Tail(topic, &sink{feed: f, group: g})
+		}
+	}
+	return f, nil
+}
+
+// Feeds returns every feed, ordered by topics, for metrics and for the tick.
+func (h *Hub) Feeds() []*Feed {
+	var all []*Feed
+	for i := range h.shards {
+		s := &h.shards[i]
+		s.mu.Lock()
+		for _, f := range s.feeds {
+			all = append(all, f)
+		}
+		s.mu.Unlock()
+	}
+	slices.SortFunc(all, func(a, b *Feed) int { return strings.Compare(a.key, b.key) })
+	return all
+}
+
+// Run beats silent feeds, keeps the marks of the lag rule and holds all logs
+// below LogBytesTotal, until ctx ends.
+func (h *Hub) Run(ctx context.Context) {
+	t := time.NewTicker(tickEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-t.C:
+			feeds := h.Feeds()
+			for _, f := range feeds {
+				f.tick(now)
+			}
+			h.trim(feeds)
+		}
+	}
+}
+
+// trim takes the oldest segments of the feeds with most bytes a subscriber
+// until all logs together are below the ceiling. It runs once a tick: between
+// two ticks the total may pass the ceiling by what was appended meanwhile.
+func (h *Hub) trim(feeds []*Feed) {
+	for h.pool.held.Load() > h.opts.LogBytesTotal {
+		var most *Feed
+		var weight float64
+		for _, f := range feeds {
+			if w, ok := f.weight(); ok && w > weight {
+				most, weight = f, w
+			}
+		}
+		if most == nil || !most.dropOldest() {
+			return
+		}
+	}
+}

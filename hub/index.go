@@ -1,0 +1,96 @@
+package hub
+
+import "sort"
+
+// entry is one record's frame in the log.
+type entry struct {
+	place  int64 // of the frame's first byte
+	offset int64
+	time   int64 // the record's, in milliseconds since 1970; negative: none
+	part   int32 // which of the feed's parts
+	block  int32 // bytes of id line and body together
+	id     int16 // bytes of the id line
+	head   int8  // bytes of the chunk head
+}
+
+// index finds the place in the log that a position selects. It holds the
+// records whose frames are still in the log, by order of appending (their
+// ordinal, counted from the feed's beginning) and by partition.
+//
+// The feed's mutex must be held.
+type index struct {
+	entries deque[entry]
+	parts   []partIndex
+}
+
+// partIndex is the records of one partition: ordinals, and so offsets, ascend.
+type partIndex struct {
+	ordinals deque[uint64]
+	base     int64 // every record at or above it that the feed has appended is in the log
+}
+
+func (x *index) add(e entry) {
+	x.parts[e.part].ordinals.push(x.entries.push(e))
+}
+
+// evict forgets the records whose frames lie below place.
+func (x *index) evict(place int64) {
+	for x.entries.len() > 0 {
+		e := x.entries.front()
+		if e.place >= place {
+			return
+		}
+		p := &x.parts[e.part]
+		p.base = e.offset + 1
+		p.ordinals.pop()
+		x.entries.pop()
+	}
+}
+
+// reset forgets every record: a generation begins, in which an offset may
+// mean another record than before. The caller sets the bases.
+func (x *index) reset() {
+	x.entries.clear()
+	for i := range x.parts {
+		x.parts[i].ordinals.clear()
+	}
+}
+
+// find returns where a stream goes on that has every record of part below
+// next(part) and none at or above it. It is false when no one place in the
+// log separates the two, so that the stream would need frames of its own.
+// end is the place behind the last frame. next(part) must be in the range
+// from base to the part's next offset.
+func (x *index) find(next func(part int) int64, end int64) (place int64, ok bool) {
+	after := x.entries.end() // lowest ordinal the stream lacks
+	before := x.entries.first
+	for i := range x.parts {
+		ords := &x.parts[i].ordinals
+		want := next(i)
+		n := sort.Search(ords.len(), func(k int) bool {
+			return x.entries.at(*ords.at(ords.first + uint64(k))).offset >= want
+		})
+		if n < ords.len() {
+			after = min(after, *ords.at(ords.first + uint64(n)))
+		}
+		if n > 0 {
+			before = max(before, *ords.at(ords.first + uint64(n-1))+1)
+		}
+	}
+	if before > after {
+		return 0, false
+	}
+	if after == x.entries.end() {
+		return end, true
+	}
+	return x.entries.at(after).place, true
+}
+
+// at returns the ordinal of the first record whose frame begins at or behind
+// place; end of entries if there is none.
+func (x *index) at(place int64) uint64 {
+	e := &x.entries
+	return e.first + uint64(sort.Search(e.len(), func(k int) bool {
+		return e.at(e.first+uint64(k)).place >= place
+	}))
+}

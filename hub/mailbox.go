@@ -1,0 +1,56 @@
+package hub
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Mailbox is how feeds reach one event loop: the readers with something new,
+// and one wake while there are any.
+type Mailbox struct {
+	wake func()
+
+	turn atomic.Uint64 // odd inside a turn
+
+	mu    sync.Mutex
+	dirty []*Reader // at most one entry a feed; wake was called when it became non-empty
+}
+
+// NewMailbox returns the mailbox of one loop. wake makes the loop take a turn
+// soon; it must not block and may be called from any goroutine.
+func NewMailbox(wake func()) *Mailbox { return &Mailbox{wake: wake} }
+
+// Enter begins a turn: bytes that Read returns stay valid until Leave. Loop only.
+func (m *Mailbox) Enter() { m.turn.Add(1) }
+
+// Leave ends a turn. Loop only.
+func (m *Mailbox) Leave() { m.turn.Add(1) }
+
+// Take appends the readers that have something new to dst and clears their
+// marks: what is appended from now on marks and wakes again. Loop only.
+func (m *Mailbox) Take(dst []*Reader) []*Reader {
+	m.mu.Lock()
+	n := len(dst)
+	dst = append(dst, m.dirty...)
+	clear(m.dirty)
+	m.dirty = m.dirty[:0]
+	m.mu.Unlock()
+	for _, r := range dst[n:] {
+		r.dirty.Store(false)
+	}
+	return dst
+}
+
+// mark puts r in the mailbox unless it is there. Safe from any goroutine.
+func (m *Mailbox) mark(r *Reader) {
+	if r.dirty.Load() || !r.dirty.CompareAndSwap(false, true) {
+		return
+	}
+	m.mu.Lock()
+	first := len(m.dirty) == 0
+	m.dirty = append(m.dirty, r)
+	m.mu.Unlock()
+	if first {
+		m.wake()
+	}
+}

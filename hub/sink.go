@@ -1,0 +1,190 @@
+package hub
+
+import (
+	"slices"
+
+	"tailcast/frame"
+)
+
+// sink is where one topic enters one feed.
+type sink struct {
+	feed  *Feed
+	group int
+}
+
+func (s *sink) Open(id frame.TopicID, parts []frame.Partition) {
+	f := s.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t := &f.topics[s.group]
+	t.id, t.tag = id, frame.MakeTag(t.name, id)
+	for _, p := range parts {
+		f.advance(s.group, p.ID, p.Next)
+	}
+	f.reposition()
+	if !t.open {
+		t.open = true
+		if f.isOpen() {
+			f.mark() // the loops place the streams that waited
+		}
+	}
+}
+
+func (s *sink) Append(partition int32, recs []frame.Record) {
+	if len(recs) == 0 {
+		return
+	}
+	f := s.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := f.part(s.group, partition)
+	if i < 0 || f.parts[i].next == frame.Unknown {
+		f.advance(s.group, partition, recs[0].Offset)
+		f.reposition()
+		i = f.part(s.group, partition)
+	}
+	for k := range recs {
+		f.append(i, &recs[k])
+	}
+}
+
+// append encodes one record into the log. mu must be held.
+func (f *Feed) append(i int, rec *frame.Record) {
+	p := &f.parts[i]
+	if rec.Offset < p.next {
+		f.stats.Repeated++
+		return
+	}
+	p.next = rec.Offset + 1
+	f.ids.Advance(p.group, p.id, p.next)
+	f.idBuf = f.ids.Append(f.idBuf[:0])
+	var out frame.Outcome
+	f.frameBuf, out = f.enc.AppendEvent(f.frameBuf[:0], f.idBuf, rec)
+	f.count(out)
+	if out.Kind == frame.Silent {
+		f.silent = true
+		return
+	}
+	f.silent = false
+	place := f.log.append(f.frameBuf)
+	f.index.add(entry{
+		place: place, offset: rec.Offset, time: rec.Time, part: int32(i),
+		head: int8(out.Head), id: int16(out.ID), block: int32(out.Block),
+	})
+	f.appended()
+}
+
+func (f *Feed) count(out frame.Outcome) {
+	switch out.Kind {
+	case frame.Silent:
+		f.stats.Silent++
+		return
+	case frame.Skipped:
+		f.stats.Skipped++
+	}
+	f.stats.Records++
+	if out.Replaced {
+		f.stats.Replaced++
+	}
+	if out.Unnamed {
+		f.stats.Unnamed++
+	}
+}
+
+func (s *sink) Advance(partition int32, next int64) {
+	f := s.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if i := f.part(s.group, partition); i >= 0 && f.parts[i].next != frame.Unknown && next != frame.Unknown {
+		if next > f.parts[i].next {
+			f.parts[i].next = next
+			f.ids.Advance(s.group, partition, next)
+		}
+		return
+	}
+	f.advance(s.group, partition, next)
+	f.reposition()
+}
+
+// advance adds a partition, or moves one to next. mu must be held; the caller
+// calls reposition.
+func (f *Feed) advance(group int, partition int32, next int64) {
+	i := f.part(group, partition)
+	if i < 0 {
+		f.addPart(group, partition, next)
+		return
+	}
+	p := &f.parts[i]
+	if p.next == frame.Unknown {
+		f.index.parts[i].base = next
+		p.next = next
+		return
+	}
+	p.next = max(p.next, next)
+}
+
+func (s *sink) Lost(reason frame.Reason, lost []frame.Range, parts []frame.Partition) {
+	f := s.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range parts {
+		if i := f.part(s.group, p.ID); i >= 0 {
+			f.parts[i].next = p.Next
+		} else {
+			f.addPart(s.group, p.ID, p.Next)
+		}
+	}
+	f.resync(reason, lost)
+}
+
+func (s *sink) Recreated(id frame.TopicID, parts []frame.Partition) {
+	f := s.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t := &f.topics[s.group]
+	t.id, t.tag = id, frame.MakeTag(t.name, id)
+	f.forget(s.group)
+	for _, p := range parts {
+		f.advance(s.group, p.ID, p.Next)
+	}
+	f.resync(frame.Recreated, nil)
+}
+
+// forget removes the partitions of a topic and every record from the index.
+// mu must be held.
+func (f *Feed) forget(group int) {
+	kept := slices.DeleteFunc(slices.Clone(f.parts), func(p part) bool { return p.group == group })
+	f.index.reset()
+	f.parts, f.index.parts = nil, nil
+	for g := range f.topics {
+		f.topics[g].byParts = nil
+	}
+	for _, p := range kept {
+		f.addPart(p.group, p.id, p.next)
+	}
+}
+
+// resync begins a generation of the index and tells every stream of the feed.
+// mu must be held.
+func (f *Feed) resync(reason frame.Reason, lost []frame.Range) {
+	f.index.reset()
+	for i := range f.parts {
+		f.index.parts[i].base = f.parts[i].next
+	}
+	f.reposition()
+	f.silent = false
+	f.idBuf = f.ids.Append(f.idBuf[:0])
+	f.frameBuf = frame.AppendResync(f.frameBuf[:0], f.idBuf, reason, lost)
+	f.put(f.frameBuf)
+	for _, r := range f.readers {
+		f.stats.resynced(reason, uint64(r.streams.Load()))
+	}
+	f.flush()
+}
+
+func (s *sink) Flush() {
+	f := s.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.flush()
+}

@@ -1,0 +1,76 @@
+# Run `make` alone for the list. Every target is one command you could have typed.
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+GOLANGCI  := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+PKG       ?= ./...
+RUN       ?= .
+COUNT     ?= 10
+FUZZTIME  ?= 20s
+KAFKALIBS ?= $(CURDIR)/.cache/kafka/libs
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: ## Build tailcast into bin/
+	go build -o bin/ ./cmd/tailcast
+
+.PHONY: test
+test: ## Run every test that needs nothing but Go (PKG=./hub RUN=TestX narrow it)
+	go test -timeout 5m -run '$(RUN)' $(PKG)
+
+.PHONY: race
+race: ## Run the same tests under the race detector
+	go test -timeout 10m -race -run '$(RUN)' $(PKG)
+
+.PHONY: stress
+stress: ## Run one package's tests many times (PKG=./hub COUNT=200)
+	go test -race -run '$(RUN)' -count $(COUNT) -failfast $(PKG)
+
+.PHONY: fuzz
+fuzz: ## Give every fuzz target FUZZTIME of fresh input
+	@for p in $$(go list $(PKG)); do \
+	  for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+	    echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+	  done; \
+	done
+
+.PHONY: kafka-jars
+kafka-jars: ## Fetch the jars of a real Kafka broker with Maven, once
+	@test -e $(KAFKALIBS)/.complete || { \
+	  mvn -B -q -f internal/kafkatest/pom.xml org.apache.maven.plugins:maven-dependency-plugin:3.11.0:copy-dependencies \
+	    -DincludeScope=runtime -DoutputDirectory=$(KAFKALIBS) && touch $(KAFKALIBS)/.complete; }
+
+.PHONY: test-kafka
+test-kafka: kafka-jars ## Run the tests against real Kafka brokers (needs Java 17 and Maven)
+	TAILCAST_KAFKA_LIBS=$(KAFKALIBS) go test -timeout 10m -tags kafka -run Kafka ./kafkatail ./apptest
+
+.PHONY: test-clients
+test-clients: ## Run the tests with kcat, kafkajs and Chromium (needs them and Node.js)
+	cd apptest/clients && npm ci --no-fund --no-audit --silent
+	go test -timeout 10m -tags clients -run Clients ./apptest
+	go test -timeout 10m -tags browser ./web
+
+.PHONY: bench
+bench: ## Run the micro-benchmarks into bench.txt (PKG, RUN, COUNT)
+	go test -run '^$$' -bench '$(RUN)' -benchmem -count $(COUNT) $(PKG) | tee bench.txt
+
+.PHONY: golden
+golden: ## Rewrite golden files and generated docs, then read the diff
+	go test ./frame ./config -update
+
+.PHONY: fmt
+fmt: ## Format every file in place
+	go run $(GOLANGCI) fmt
+
+.PHONY: lint
+lint: ## Run vet (for Linux and macOS) and the linters of .golangci.yml
+	GOOS=darwin go vet ./...
+	go run $(GOLANGCI) run
+
+.PHONY: check
+check: fmt lint test ## What to run before a commit

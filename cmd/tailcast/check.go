@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"tailcast/config"
+	"tailcast/hub"
+	"tailcast/kafkatail"
+)
+
+const (
+	// checkMax bounds how long check waits for the brokers.
+	checkMax = 10 * time.Second
+	// idBytesShort is the length up to which an event id needs no preflight
+	// by a browser that asks for one (WHATWG Fetch, CORS-safelisted headers).
+	idBytesShort = 128
+)
+
+// check asks the brokers for what serve would read and prints it. The error
+// names the flag that is wrong.
+func check(ctx context.Context, cfg *config.Config, stdout io.Writer) error {
+	tail, err := kafkatail.New(kafkaConfig(cfg.Kafka), newLog(cfg, io.Discard))
+	if err != nil {
+		return err
+	}
+	h := hub.New(hub.Options{LogBytes: int64(cfg.LogBytes), LogBytesTotal: int64(cfg.LogBytesTotal), Heartbeat: cfg.Heartbeat}, nil)
+	var feeds []*hub.Feed
+	for _, r := range cfg.Routes {
+		f, err := h.Open(specOf(r, cfg), tail)
+		if err != nil {
+			return fmt.Errorf("route %s: %w", r.Path, err)
+		}
+		feeds = append(feeds, f)
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkMax)
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = tail.Run(ctx) }) // what goes wrong is in its status
+	st := await(ctx, tail)
+	cancel()
+	wg.Wait()
+	if !st.Connected {
+		return fmt.Errorf("--kafka-brokers %s: %s", strings.Join(cfg.Kafka.Brokers, ","), st.Error)
+	}
+	return report(stdout, cfg, feeds, st)
+}
+
+// await returns the tail's status once every topic is settled, or ctx ends.
+func await(ctx context.Context, tail *kafkatail.Tail) kafkatail.Status {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		st := tail.Status()
+		settled := st.Connected
+		for _, t := range st.Topics {
+			settled = settled && t.State != kafkatail.Opening
+		}
+		if settled && len(st.Topics) > 0 || ctx.Err() != nil || st.Error != "" {
+			return st
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+}
+
+// report prints a line a route and returns what is wrong with the topics.
+func report(stdout io.Writer, cfg *config.Config, feeds []*hub.Feed, st kafkatail.Status) error {
+	topics := map[string]kafkatail.TopicStatus{}
+	for _, t := range st.Topics {
+		topics[t.Name] = t
+	}
+	var bad []error
+	for i, r := range cfg.Routes {
+		for _, name := range r.Topics {
+			if t := topics[name]; t.State != kafkatail.Tailing {
+				bad = append(bad, fmt.Errorf("route %s: topic %q: %s", r.Path, name, strings.TrimSuffix(string(t.State)+": "+t.Error, ": ")))
+			}
+		}
+		id := feeds[i].Snapshot().ID
+		note := ""
+		if len(id) > idBytesShort {
+			note = fmt.Sprintf(" (over %d: browsers may ask permission before each cross-origin reconnect)", idBytesShort)
+		}
+		n := 0
+		for _, name := range r.Topics {
+			n += len(topics[name].Partitions)
+		}
+		fmt.Fprintf(stdout, "%s  topic %s  %d partitions  %s  id %d bytes%s\n",
+			r.Path, strings.Join(r.Topics, ","), n, r.Format, len(id), note)
+	}
+	return errors.Join(bad...)
+}

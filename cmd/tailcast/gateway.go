@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"tailcast/admin"
+	"tailcast/config"
+	"tailcast/frame"
+	"tailcast/hub"
+	"tailcast/kafkatail"
+	"tailcast/loop"
+	"tailcast/route"
+	"tailcast/web"
+)
+
+// gateway is the rooms wired together.
+type gateway struct {
+	cfg   *config.Config
+	log   *slog.Logger
+	loops *loop.Server
+	hub   *hub.Hub
+	tail  *kafkatail.Tail
+	admin *admin.Server
+	feeds []*hub.Feed // by route
+
+	draining atomic.Bool
+}
+
+func serve(ctx context.Context, cfg *config.Config, stderr io.Writer) error {
+	g, err := open(cfg, newLog(cfg, stderr), web.Handler(nil))
+	if err != nil {
+		return err
+	}
+	return g.run(ctx)
+}
+
+// open builds the rooms and listens; nothing is read from Kafka before run.
+func open(cfg *config.Config, log *slog.Logger, pages http.Handler) (*gateway, error) {
+	g := &gateway{cfg: cfg, log: log}
+	var err error
+	if g.tail, err = kafkatail.New(kafkaConfig(cfg.Kafka), log); err != nil {
+		return nil, err
+	}
+	if g.loops, err = loop.New(loopConfig(cfg, log)); err != nil {
+		return nil, err
+	}
+	g.hub = hub.New(hub.Options{
+		LogBytes: int64(cfg.LogBytes), LogBytesTotal: int64(cfg.LogBytesTotal), Heartbeat: cfg.Heartbeat,
+	}, g.loops.Mailboxes())
+	site, err := g.site()
+	if err != nil {
+		return nil, err
+	}
+	g.admin, err = admin.Open(admin.Config{Addr: cfg.Admin, Version: version(), Source: g, Pages: pages, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	if err := g.loops.Serve(cfg.Listen, site); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// site opens the feed of every route.
+func (g *gateway) site() (loop.Site, error) {
+	var site loop.Site
+	var routes []route.Route
+	for i, r := range g.cfg.Routes {
+		cors, err := route.NewCORS(r.CORS.Origins, r.CORS.Credentials)
+		if err != nil {
+			return site, fmt.Errorf("route %s: %w", r.Path, err)
+		}
+		f, err := g.hub.Open(specOf(r, g.cfg), g.tail)
+		if err != nil {
+			return site, fmt.Errorf("route %s: %w", r.Path, err)
+		}
+		g.feeds = append(g.feeds, f)
+		routes = append(routes, route.Route{Path: r.Path, Feed: i, CORS: cors})
+	}
+	var err error
+	if site.Routes, err = route.NewTable(routes); err != nil {
+		return site, err
+	}
+	site.Feeds = g.feeds
+	if site.CORS, err = route.NewCORS(g.cfg.CORS.Origins, g.cfg.CORS.Credentials); err != nil {
+		return site, fmt.Errorf("--cors-origins: %w", err)
+	}
+	return site, nil
+}
+
+// run serves until ctx ends, then drains. A second signal ends the drain.
+func (g *gateway) run(ctx context.Context) error {
+	work, stop := context.WithCancel(context.Background())
+	defer stop()
+	var wg sync.WaitGroup
+	var tailErr error
+	failed := make(chan struct{})
+	wg.Go(func() { g.hub.Run(work) })
+	wg.Go(func() {
+		if tailErr = g.tail.Run(work); tailErr != nil && work.Err() == nil {
+			close(failed)
+		}
+	})
+	g.log.Info("serving",
+		slog.String("listen", g.loops.Addr().String()), slog.String("admin", g.admin.Addr().String()),
+		slog.String("version", version()), slog.Int("routes", len(g.feeds)), slog.Int("loops", len(g.loops.Stats())))
+	select {
+	case <-ctx.Done():
+	case <-failed:
+	}
+	g.drain()
+	stop()
+	wg.Wait()
+	closing, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = g.admin.Close(closing) // whoever still reads metrics has had a second
+	if errors.Is(tailErr, context.Canceled) {
+		return nil
+	}
+	return tailErr
+}
+
+// drain tells balancers first, then ends the streams.
+func (g *gateway) drain() {
+	hurry, done := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer done()
+	g.draining.Store(true)
+	g.log.Info("draining", slog.Duration("delay", g.cfg.DrainDelay), slog.Duration("drain", g.cfg.Drain))
+	delay := time.NewTimer(g.cfg.DrainDelay)
+	defer delay.Stop()
+	select {
+	case <-delay.C:
+	case <-hurry.Done():
+	}
+	g.loops.Stop(hurry)
+	g.log.Info("stopped")
+}
+
+func specOf(r config.Route, cfg *config.Config) hub.Spec {
+	return hub.Spec{
+		Topics: r.Topics,
+		Format: frame.Format{
+			Envelope: r.Format == config.Envelope,
+			Binary:   frame.Binary(r.Binary),
+			Event:    frame.EventName{Fixed: r.Event.Fixed, Header: r.Event.Header, JSON: r.Event.JSON},
+			Delete:   frame.Delete(r.Delete),
+			MaxEvent: int(cfg.MaxEvent),
+		},
+	}
+}
+
+func loopConfig(cfg *config.Config, log *slog.Logger) loop.Config {
+	loops := cfg.Loops
+	if loops == 0 {
+		loops = runtime.GOMAXPROCS(0)
+	}
+	return loop.Config{
+		Loops: loops, MaxConns: cfg.MaxConns, MaxConnsPerIP: cfg.MaxConnsPerIP,
+		NotSentLowat: int(cfg.NotSentLowat), SndBuf: int(cfg.SndBuf), MaxLag: int64(cfg.MaxLag), Stall: cfg.Stall,
+		HeaderTimeout: cfg.HeaderTimeout, MaxAge: cfg.MaxAge, Retry: cfg.Retry, Drain: cfg.Drain, Log: log,
+	}
+}
+
+func kafkaConfig(k config.Kafka) kafkatail.Config {
+	return kafkatail.Config{
+		Brokers: k.Brokers, ClientID: k.ClientID, Isolation: string(k.Isolation), Rack: k.Rack,
+		TLS: kafkatail.TLS{
+			On: k.TLS.Enabled, CA: k.TLS.CAFile, Cert: k.TLS.CertFile, Key: k.TLS.KeyFile,
+			ServerName: k.TLS.ServerName, InsecureSkipVerify: k.TLS.InsecureSkipVerify,
+		},
+		SASL: kafkatail.SASL{
+			Mechanism: string(k.SASL.Mechanism), Username: k.SASL.Username, PasswordFile: k.SASL.PasswordFile,
+		},
+	}
+}
+
+// newLog writes to stderr in the configured form.
+func newLog(cfg *config.Config, stderr io.Writer) *slog.Logger {
+	opts := &slog.HandlerOptions{Level: cfg.LogLevel}
+	if cfg.LogFormat == config.LogJSON {
+		return slog.New(slog.NewJSONHandler(stderr, opts))
+	}
+	return slog.New(slog.NewTextHandler(stderr, opts))
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"tailcast/admin"
+	"tailcast/hub"
+	"tailcast/loop"
+)
+
+var _ admin.Source = (*gateway)(nil)
+
+// Ready says why balancers should send nobody here.
+func (g *gateway) Ready() error {
+	var draining error
+	if g.draining.Load() {
+		draining = errors.New("draining")
+	}
+	return errors.Join(draining, g.tail.Status().Ready(time.Now()))
+}
+
+// Snapshot reads every room once.
+func (g *gateway) Snapshot() admin.Snapshot {
+	s := admin.Snapshot{Kafka: g.kafkaStats(), Hub: g.hubStats()}
+	accepted, refused := g.loops.Accepted()
+	s.Accept = admin.AcceptStats{Accepted: accepted, Rejected: admin.Counts(refused)}
+	now := time.Now()
+	for _, l := range g.loops.Stats() {
+		s.Loops = append(s.Loops, loopStats(l, now))
+	}
+	return s
+}
+
+func loopStats(l loop.Stats, now time.Time) admin.LoopStats {
+	s := admin.LoopStats{
+		Connections: l.Connections, Streams: l.Streams, Lagging: l.Lagging,
+		Turns: l.Turns, SinceTurn: now.Sub(l.Turned),
+		EventsSent: l.Events, BytesSent: l.Bytes,
+		Closed: l.Closed, SlowDropped: admin.Counts{}, Responses: admin.Counts{},
+		Latency:         admin.Histogram{Bounds: loop.LatencyBounds(), Counts: l.Latency, Sum: l.LatencySum},
+		LatencyNegative: l.Negative,
+	}
+	for _, why := range loop.SlowReasons {
+		s.SlowDropped[why] = l.Closed[why]
+	}
+	for status, n := range l.Answers {
+		s.Responses[strconv.Itoa(status)] = n
+	}
+	return s
+}
+
+func (g *gateway) hubStats() admin.HubStats {
+	s := admin.HubStats{Resyncs: admin.Counts{}}
+	seen := map[*hub.Feed]bool{}
+	for i, f := range g.feeds {
+		r := g.cfg.Routes[i]
+		snap := f.Snapshot()
+		s.Feeds = append(s.Feeds, admin.FeedStats{
+			Route: r.Path, Topics: snap.Topics, Format: string(r.Format), Subscribers: snap.Streams,
+			Records: snap.Stats.Records, LogBytes: snap.LogBytes, LogStart: snap.First, LogHead: snap.Head,
+			Position: snap.ID,
+		})
+		if seen[f] {
+			continue // two routes, one feed: its records count once
+		}
+		seen[f] = true
+		s.Skipped += snap.Stats.Skipped
+		s.Dropped += snap.Stats.Silent
+		s.Replaced += snap.Stats.Replaced
+		s.NamesRefused += snap.Stats.Unnamed
+		for reason, n := range snap.Stats.Resyncs {
+			s.Resyncs[string(reason)] += n
+		}
+	}
+	return s
+}
+
+func (g *gateway) kafkaStats() admin.KafkaStats {
+	st := g.tail.Status()
+	s := admin.KafkaStats{Connected: st.Connected, Error: st.Error}
+	for _, t := range st.Topics {
+		ts := admin.TopicStats{Topic: t.Name, Open: t.Opened, Error: t.Error, Records: t.Records}
+		if !t.Opened && ts.Error == "" {
+			ts.Error = string(t.State)
+		}
+		for _, p := range t.Partitions {
+			ts.Partitions = append(ts.Partitions, admin.PartitionStats{ID: p.ID, Next: p.Next, End: p.End})
+		}
+		s.Topics = append(s.Topics, ts)
+	}
+	return s
+}

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"maps"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -249,6 +250,7 @@ func (f *Feed) Snapshot() Snapshot {
 		LogBytes: f.log.held, First: f.log.first, Head: f.log.head.Load(),
 		Indexed: f.index.entries.len(), Stats: f.stats,
 	}
+	s.Stats.Resyncs = maps.Clone(f.stats.Resyncs)
 	for _, r := range f.readers {
 		s.Streams += int(r.streams.Load())
 	}

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -47,8 +48,7 @@ func (p *pool) reuse(n int) *segment {
 		return nil
 	}
 	r := p.retired[0]
-	copy(p.retired, p.retired[1:])
-	p.retired = p.retired[:len(p.retired)-1]
+	p.retired = slices.Delete(p.retired, 0, 1)
 	p.spare = append(p.spare, r.turns)
 	r.seg.used = 0
 	return r.seg

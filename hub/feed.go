@@ -143,12 +143,12 @@ func (f *Feed) reposition() { f.ids.Set(f.position()) }
 // put appends one whole frame that belongs to no record. mu must be held.
 func (f *Feed) put(b []byte) {
 	f.log.append(b)
-	f.appended()
+	f.grew = true
+	f.evict()
 }
 
-// appended follows the log after an append. mu must be held.
-func (f *Feed) appended() {
-	f.grew = true
+// evict makes the index follow the log's oldest end. mu must be held.
+func (f *Feed) evict() {
 	if f.evicted != f.log.first {
 		f.evicted = f.log.first
 		f.index.evict(f.evicted)
@@ -168,7 +168,9 @@ func (f *Feed) flush() {
 		return
 	}
 	f.log.publish()
-	f.mark()
+	if f.isOpen() {
+		f.mark() // else its streams wait, and a mark would only beat them
+	}
 }
 
 // mark puts the feed into the mailboxes of the loops that read it. mu must be held.
@@ -182,20 +184,19 @@ func (f *Feed) mark() {
 func (f *Feed) tick(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n := &f.heads[f.ticks%len(f.heads)]
-	f.ticks++
-	f.lagMark.Store(*n)
-	*n = f.log.head.Load()
-	if f.grew {
-		f.grew, f.beatAt = false, now
-		return
+	f.moveLagMark()
+	grew := f.grew
+	f.grew = false
+	open := f.isOpen()
+	if grew && open {
+		f.beatAt = now
 	}
 	if now.Sub(f.beatAt) < f.hub.opts.Heartbeat {
 		return
 	}
 	f.beatAt = now
-	if !f.isOpen() {
-		f.mark() // streams that wait have no place in the log; their loop beats them
+	if !open { // its streams have no place in the log, whatever is appended: their loops beat them
+		f.mark()
 		return
 	}
 	f.stats.Heartbeat++
@@ -205,6 +206,15 @@ func (f *Feed) tick(now time.Time) {
 	f.grew = false
 }
 
+// moveLagMark takes note of the head and brings up the note of lagWindow ago.
+// mu must be held.
+func (f *Feed) moveLagMark() {
+	head := &f.heads[f.ticks%len(f.heads)]
+	f.ticks++
+	f.lagMark.Store(*head)
+	*head = f.log.head.Load()
+}
+
 // weight is the log's bytes a subscriber, false while there is nothing to give up.
 func (f *Feed) weight() (float64, bool) {
 	f.mu.Lock()
@@ -212,20 +222,27 @@ func (f *Feed) weight() (float64, bool) {
 	if len(*f.log.table.Load()) < 2 {
 		return 0, false
 	}
-	subs := 1
-	for _, r := range f.readers {
-		subs += int(r.streams.Load())
-	}
-	return float64(f.log.held) / float64(subs), true
+	return float64(f.log.held) / float64(1+f.streams()), true
 }
 
+// streams counts the feed's streams on all loops. mu must be held.
+func (f *Feed) streams() int {
+	n := 0
+	for _, r := range f.readers {
+		n += int(r.streams.Load())
+	}
+	return n
+}
+
+// dropOldest gives up the log's oldest segment; it is no growth that would
+// put off a heartbeat.
 func (f *Feed) dropOldest() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.log.dropOldest() {
 		return false
 	}
-	f.appended()
+	f.evict()
 	return true
 }
 
@@ -248,12 +265,9 @@ func (f *Feed) Snapshot() Snapshot {
 	s := Snapshot{
 		Topics: f.spec.Topics, Open: f.isOpen(), ID: string(f.ids.Append(nil)),
 		LogBytes: f.log.held, First: f.log.first, Head: f.log.head.Load(),
-		Indexed: f.index.entries.len(), Stats: f.stats,
+		Indexed: f.index.entries.len(), Streams: f.streams(), Stats: f.stats,
 	}
 	s.Stats.Resyncs = maps.Clone(f.stats.Resyncs)
-	for _, r := range f.readers {
-		s.Streams += int(r.streams.Load())
-	}
 	return s
 }
 

@@ -71,7 +71,8 @@ func (f *Feed) append(i int, rec *frame.Record) {
 		place: place, offset: rec.Offset, time: rec.Time, part: int32(i),
 		head: int8(out.Head), id: int16(out.ID), block: int32(out.Block),
 	})
-	f.appended()
+	f.grew = true
+	f.evict()
 }
 
 func (f *Feed) count(out frame.Outcome) {
@@ -176,8 +177,8 @@ func (f *Feed) resync(reason frame.Reason, lost []frame.Range) {
 	f.idBuf = f.ids.Append(f.idBuf[:0])
 	f.frameBuf = frame.AppendResync(f.frameBuf[:0], f.idBuf, reason, lost)
 	f.put(f.frameBuf)
-	for _, r := range f.readers {
-		f.stats.resynced(reason, uint64(r.streams.Load()))
+	if f.isOpen() {
+		f.stats.resynced(reason, uint64(f.streams()))
 	}
 	f.flush()
 }

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"maps"
+	"slices"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,11 @@ import (
 // lagWindow is how far back the lag rule looks: a stream is slow when it is
 // too far behind where the head was this long ago, so that a burst drops nobody.
 const lagWindow = 5 * time.Second
+
+// partitionsMax bounds the numbers of partitions, by which they are looked up:
+// far above what one topic can have whose ids still fit a request head, and
+// 400 KB a topic at most.
+const partitionsMax = 100_000
 
 // Feed is a set of topics in one format: its log, the index of the log and the
 // position behind its newest record. Tails write it through sinks, loops read
@@ -41,7 +47,10 @@ type Feed struct {
 	readers []*Reader // loops with streams of this feed
 	stats   Stats
 
-	idBuf, frameBuf []byte // scratch of append
+	// Scratch.
+	idBuf, frameBuf []byte
+	want            frame.Position
+	nexts           []int64
 }
 
 // topic is one topic of a feed.
@@ -68,11 +77,16 @@ type Stats struct {
 	Replaced  uint64 // sent with replacement characters
 	Unnamed   uint64 // lost their event name: it was not fit for one
 	Repeated  uint64 // offered again by the tail and ignored
+	Refused   uint64 // of partitions outside 0 to partitionsMax-1, and ignored
 	Heartbeat uint64
 	Resyncs   map[frame.Reason]uint64 // events sent, by reason
 }
 
 func newFeed(h *Hub, spec Spec) (*Feed, error) {
+	if err := spec.checkTopics(); err != nil {
+		return nil, err
+	}
+	spec.Topics = slices.Clone(spec.Topics)
 	enc, err := frame.NewEncoder(spec.Format)
 	if err != nil {
 		return nil, err
@@ -108,8 +122,12 @@ func (f *Feed) part(group int, partition int32) int {
 	return int(known[partition])
 }
 
-// addPart makes a partition known. mu must be held.
-func (f *Feed) addPart(group int, partition int32, next int64) {
+// addPart makes a partition known; false if its number is out of bounds. mu
+// must be held.
+func (f *Feed) addPart(group int, partition int32, next int64) bool {
+	if partition < 0 || partition >= partitionsMax {
+		return false
+	}
 	t := &f.topics[group]
 	for len(t.byParts) <= int(partition) {
 		t.byParts = append(t.byParts, -1)
@@ -117,6 +135,7 @@ func (f *Feed) addPart(group int, partition int32, next int64) {
 	t.byParts[partition] = int32(len(f.parts))
 	f.parts = append(f.parts, part{group, partition, next})
 	f.index.parts = append(f.index.parts, partIndex{base: next})
+	return true
 }
 
 // position returns where the feed is. mu must be held.

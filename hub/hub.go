@@ -7,14 +7,11 @@ package hub
 
 import (
 	"context"
-	"fmt"
 	"hash/maphash"
 	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	"tailcast/frame"
 )
 
 // Options are the bounds and periods of a hub. Every field must be set.
@@ -58,18 +55,8 @@ func New(opts Options, boxes []*Mailbox) *Hub {
 	return h
 }
 
-// Spec is what a feed serves. Routes with equal specs share one feed.
-type Spec struct {
-	Topics []string // at least one; the order is that of the groups of its ids
-	Format frame.Format
-}
-
-func (s Spec) key() string {
-	return fmt.Sprintf("%s\x00%+v", strings.Join(s.Topics, "\x00"), s.Format)
-}
-
 // Open returns the feed of spec and makes it on first use, asking src to tail
-// its topics. An error names the part of the format that is wrong.
+// its topics. An error names the part of spec that is wrong.
 func (h *Hub) Open(spec Spec, src Source) (*Feed, error) {
 	key := spec.key()
 	s := &h.shards[maphash.String(h.seed, key)%feedShards]

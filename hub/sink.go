@@ -40,8 +40,10 @@ func (s *sink) Append(partition int32, recs []frame.Record) {
 	i := f.part(s.group, partition)
 	if i < 0 || f.parts[i].next == frame.Unknown {
 		f.advance(s.group, partition, recs[0].Offset)
-		f.reposition()
-		i = f.part(s.group, partition)
+		if i = f.part(s.group, partition); i < 0 {
+			f.stats.Refused += uint64(len(recs))
+			return
+		}
 	}
 	for k := range recs {
 		f.append(i, &recs[k])
@@ -96,32 +98,25 @@ func (s *sink) Advance(partition int32, next int64) {
 	f := s.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if i := f.part(s.group, partition); i >= 0 && f.parts[i].next != frame.Unknown && next != frame.Unknown {
-		if next > f.parts[i].next {
-			f.parts[i].next = next
-			f.ids.Advance(s.group, partition, next)
-		}
-		return
+	if f.advance(s.group, partition, next) {
+		f.ids.Advance(s.group, partition, next)
 	}
-	f.advance(s.group, partition, next)
-	f.reposition()
 }
 
-// advance adds a partition, or moves one to next. mu must be held; the caller
-// calls reposition.
-func (f *Feed) advance(group int, partition int32, next int64) {
+// advance makes a partition known, or moves it forward to next; false if
+// neither. mu must be held; the caller sees to ids.
+func (f *Feed) advance(group int, partition int32, next int64) bool {
 	i := f.part(group, partition)
-	if i < 0 {
-		f.addPart(group, partition, next)
-		return
-	}
-	p := &f.parts[i]
-	if p.next == frame.Unknown {
+	switch {
+	case i < 0:
+		return f.addPart(group, partition, next)
+	case f.parts[i].next == frame.Unknown:
 		f.index.parts[i].base = next
-		p.next = next
-		return
+	case next <= f.parts[i].next:
+		return false
 	}
-	p.next = max(p.next, next)
+	f.parts[i].next = next
+	return true
 }
 
 func (s *sink) Lost(reason frame.Reason, lost []frame.Range, parts []frame.Partition) {

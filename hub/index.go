@@ -56,20 +56,18 @@ func (x *index) reset() {
 	}
 }
 
-// find returns where a stream goes on that has every record of part below
-// next(part) and none at or above it. It is false when no one place in the
-// log separates the two, so that the stream would need frames of its own.
-// end is the place behind the last frame. next(part) must be in the range
-// from base to the part's next offset.
-func (x *index) find(next func(part int) int64, end int64) (place int64, ok bool) {
-	after := x.entries.end() // lowest ordinal the stream lacks
-	before := x.entries.first
+// find returns where a stream goes on that has every record of part i below
+// next[i] and none at or above it. It is false when no one place in the log
+// separates the two, so that the stream would need frames of its own. end is
+// the place behind the last frame.
+//
+// REQUIRES: next[i] is within part i's base and next offset.
+func (x *index) find(next []int64, end int64) (place int64, ok bool) {
+	after := x.entries.end()  // lowest ordinal the stream lacks
+	before := x.entries.first // behind the highest it has
 	for i := range x.parts {
 		ords := &x.parts[i].ordinals
-		want := next(i)
-		n := sort.Search(ords.len(), func(k int) bool {
-			return x.entries.at(*ords.at(ords.first + uint64(k))).offset >= want
-		})
+		n := x.below(ords, next[i])
 		if n < ords.len() {
 			after = min(after, *ords.at(ords.first + uint64(n)))
 		}
@@ -84,6 +82,26 @@ func (x *index) find(next func(part int) int64, end int64) (place int64, ok bool
 		return end, true
 	}
 	return x.entries.at(after).place, true
+}
+
+// below returns how many of a partition's records have offsets below next. It
+// searches from the newest in doubling steps: most streams are near the end,
+// and there the index is in the processor's cache.
+func (x *index) below(ords *deque[uint64], next int64) int {
+	lo, hi := ords.len(), ords.len()
+	for step := 1; lo > 0; step *= 2 {
+		hi, lo = lo, max(0, lo-step)
+		if x.offset(ords, lo) < next {
+			lo++
+			break
+		}
+	}
+	return lo + sort.Search(hi-lo, func(k int) bool { return x.offset(ords, lo+k) >= next })
+}
+
+// offset is that of a partition's k-th record.
+func (x *index) offset(ords *deque[uint64], k int) int64 {
+	return x.entries.at(*ords.at(ords.first + uint64(k))).offset
 }
 
 // at returns the ordinal of the first record whose frame begins at or behind

@@ -1,0 +1,83 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// check holds the settings against each other.
+func (l *loader) check() error {
+	for _, check := range [...]func() error{l.checkKafka, l.checkSizes, l.checkRoutes} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fault returns an error at the place of the first of names that was set, or
+// of the first when all are at their defaults.
+func (l *loader) fault(names []string, format string, args ...any) error {
+	place := "--" + names[0]
+	for _, name := range names {
+		if from := l.from[name]; from != "" {
+			place = from
+			break
+		}
+	}
+	return fmt.Errorf("%s: %s", place, fmt.Sprintf(format, args...))
+}
+
+func (l *loader) checkKafka() error {
+	if l.command == Demonstrate {
+		return nil // it has a broker of its own
+	}
+	k := &l.config.Kafka
+	if len(k.Brokers) == 0 {
+		return l.fault([]string{"kafka-brokers"}, "at least one broker is needed")
+	}
+	if !k.TLS.Enabled {
+		for _, name := range l.names() {
+			if strings.HasPrefix(name, "kafka-tls-") && l.from[name] != "" {
+				return l.fault([]string{name}, "needs --kafka-tls")
+			}
+		}
+	}
+	if (k.TLS.CertFile == "") != (k.TLS.KeyFile == "") {
+		return l.fault([]string{"kafka-tls-cert", "kafka-tls-key"}, "--kafka-tls-cert and --kafka-tls-key need each other")
+	}
+	return l.checkSASL(&k.SASL)
+}
+
+func (l *loader) checkSASL(s *SASL) error {
+	secrets := []string{"kafka-sasl-username", "kafka-sasl-password-file"}
+	switch {
+	case s.Mechanism == "" && (s.Username != "" || s.PasswordFile != ""):
+		return l.fault(secrets, "needs --kafka-sasl-mechanism")
+	case s.Mechanism != "" && s.Username == "":
+		return l.fault([]string{"kafka-sasl-mechanism"}, "%s needs --kafka-sasl-username", s.Mechanism)
+	case s.Mechanism != "" && s.PasswordFile == "":
+		return l.fault([]string{"kafka-sasl-mechanism"}, "%s needs --kafka-sasl-password-file", s.Mechanism)
+	}
+	return nil
+}
+
+func (l *loader) checkSizes() error {
+	c := l.config
+	switch {
+	case c.MaxEvent > c.LogBytes:
+		return l.fault([]string{"max-event", "log-bytes"},
+			"--max-event (%s) is over --log-bytes (%s): an event must fit into the log of its feed", c.MaxEvent, c.LogBytes)
+	case c.LogBytes > c.LogBytesTotal:
+		return l.fault([]string{"log-bytes", "log-bytes-total"},
+			"--log-bytes (%s) is over --log-bytes-total (%s): one feed can't have more than all", c.LogBytes, c.LogBytesTotal)
+	}
+	return nil
+}
+
+func (l *loader) checkRoutes() error {
+	if len(l.config.Routes) == 0 {
+		return l.fault([]string{"route"}, "at least one route is needed (use --route /events=events, or routes in the --config file)")
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"tailcast/route"
+)
+
+// routeKey is one key of an item of the file's routes.
+type routeKey struct {
+	name string
+	def  string
+	help string // for docs/CONFIGURATION.md
+	set  func(f file, k key, r *placedRoute) error
+}
+
+// routeKeys is the table of them: the parser and the docs read it.
+var routeKeys = []routeKey{
+	{"path", "", "path to serve at, exact and decoded", setPath},
+	{"topic", "", "topic to serve", setTopic},
+	{"topics", "", "instead of `topic`, a list; of one for now", setTopics},
+	{"start", "latest", "where a stream without an id begins; `latest` for now", oneText(parseStart, func(r *placedRoute) *Start { return &r.Start })},
+	{"format", "raw", "`raw`: data is the value; `envelope`: data is a JSON object of the whole record", oneText(oneOf(Raw, Envelope), func(r *placedRoute) *Format { return &r.Format })},
+	{"binary", "replace", "values that are not UTF-8: `replace` what isn't by U+FFFD, `base64` every value of the route, `drop` them", oneText(oneOf(Replace, Base64, Drop), func(r *placedRoute) *Binary { return &r.Binary })},
+	{"event", "no name", "name of events: `{fixed: NAME}`, `{header: NAME}` of the record, or `{json: PATH}` in its value", setEvent},
+	{"delete", "event", "tombstones: an `event` named delete with the key as data, or `skip`", oneText(oneOf(DeleteEvent, DeleteSkip), func(r *placedRoute) *Delete { return &r.Delete })},
+	{"cors", "`cors-origins`", "`{origins: [...], credentials: true}`: pages that may read the route, and whether with cookies", setCORS},
+}
+
+// routes reads the list of routes.
+func (f file) routes(k key) ([]placedRoute, error) {
+	sequence, ok := k.value.(*ast.SequenceNode)
+	if !ok {
+		return nil, fmt.Errorf("%s: must be a list of routes, not %s", f.at(k, k.value), kind(k.value))
+	}
+	all := make([]placedRoute, 0, len(sequence.Values))
+	for _, node := range sequence.Values {
+		r, err := f.route(node)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// route reads one item of the list.
+func (f file) route(node ast.Node) (placedRoute, error) {
+	r := placedRoute{Route: newRoute()}
+	err := f.mapping(node, "a route", func(k key) error {
+		i := slices.IndexFunc(routeKeys, func(rk routeKey) bool { return rk.name == k.name })
+		if i < 0 {
+			return unknownRouteKey(k)
+		}
+		return routeKeys[i].set(f, k, &r)
+	})
+	switch {
+	case err != nil:
+		return r, err
+	case r.Path == "":
+		return r, fmt.Errorf("%s: key \"path\" is missing", f.place(node))
+	case len(r.Topics) == 0:
+		return r, fmt.Errorf("%s: key \"topic\" is missing", f.place(node))
+	}
+	return r, nil
+}
+
+func unknownRouteKey(k key) error {
+	names := make([]string, 0, len(routeKeys))
+	for _, rk := range routeKeys {
+		names = append(names, rk.name)
+	}
+	return unknownIn("a route", k, names)
+}
+
+// unknownIn is the error for a key that a mapping, called what, doesn't have.
+func unknownIn(what string, k key, names []string) error {
+	hint := ""
+	if best := nearest(k.name, names); best != "" {
+		hint = " (did you mean " + quote(best) + "?)"
+	}
+	return fmt.Errorf("%s: unknown in %s%s", k.from, what, hint)
+}
+
+// oneText sets the field of a route that a key of one value stands for.
+func oneText[T any](parse func(string) (T, error), field func(*placedRoute) *T) func(file, key, *placedRoute) error {
+	return func(f file, k key, r *placedRoute) error {
+		return f.read(k, func(text string) (err error) {
+			*field(r), err = parse(text)
+			return err
+		})
+	}
+}
+
+// read hands the one value of k to take and puts the place before its error.
+func (f file) read(k key, take func(text string) error) error {
+	text, err := f.scalar(k, k.value)
+	if err != nil {
+		return err
+	}
+	if err := take(text); err != nil {
+		return fmt.Errorf("%s: %w", f.at(k, k.value), err)
+	}
+	return nil
+}
+
+func setPath(f file, k key, r *placedRoute) error {
+	r.from = f.at(k, k.value)
+	return f.read(k, func(text string) (err error) {
+		r.Path, err = parsePath(text)
+		return err
+	})
+}
+
+func setTopic(f file, k key, r *placedRoute) error {
+	if len(r.Topics) > 0 {
+		return fmt.Errorf("%s: the route has topics already", k.from)
+	}
+	return f.read(k, func(text string) error {
+		topic, err := parseTopic(text)
+		r.Topics = []string{topic}
+		return err
+	})
+}
+
+func setTopics(f file, k key, r *placedRoute) error {
+	topics, err := f.items(k, true)
+	switch {
+	case err != nil:
+		return err
+	case len(r.Topics) > 0:
+		return fmt.Errorf("%s: the route has a topic already", k.from)
+	case len(topics) == 0:
+		return fmt.Errorf("%s: holds no topic", k.from)
+	case len(topics) > 1:
+		return fmt.Errorf("%s: several topics on a route are not supported yet", topics[1].from)
+	}
+	topic, err := parseTopic(topics[0].text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", topics[0].from, err)
+	}
+	r.Topics = []string{topic}
+	return nil
+}
+
+func setEvent(f file, k key, r *placedRoute) error {
+	err := f.mapping(k.value, "event", func(k key) error {
+		if r.Event != (EventName{}) {
+			return fmt.Errorf("%s: an event has one name; use fixed, header or json", k.from)
+		}
+		var dst *string
+		parse := parseName
+		switch k.name {
+		case "fixed":
+			dst, parse = &r.Event.Fixed, parseEventName
+		case "header":
+			dst = &r.Event.Header
+		case "json":
+			dst, parse = &r.Event.JSON, parseJSONPath
+		default:
+			return unknownIn("event", k, []string{"fixed", "header", "json"})
+		}
+		return f.read(k, func(text string) (err error) {
+			*dst, err = parse(text)
+			return err
+		})
+	})
+	if err == nil && r.Event == (EventName{}) {
+		err = fmt.Errorf("%s: holds no name; use fixed, header or json", k.from)
+	}
+	return err
+}
+
+func setCORS(f file, k key, r *placedRoute) error {
+	r.ownCORS = true
+	err := f.mapping(k.value, "cors", func(k key) error {
+		switch k.name {
+		case "origins":
+			return setOrigins(f, k, &r.CORS)
+		case "credentials":
+			return f.read(k, func(text string) (err error) {
+				r.CORS.Credentials, err = parseBool(text)
+				return err
+			})
+		}
+		return unknownIn("cors", k, []string{"origins", "credentials"})
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := route.NewCORS(r.CORS.Origins, r.CORS.Credentials); err != nil {
+		return fmt.Errorf("%s: %w", k.from, err)
+	}
+	return nil
+}
+
+func setOrigins(f file, k key, c *CORS) error {
+	origins, err := f.items(k, true)
+	if err != nil {
+		return err
+	}
+	for _, o := range origins {
+		if err := route.CheckOrigin(o.text); err != nil {
+			return fmt.Errorf("%s: %w", o.from, err)
+		}
+		c.Origins = append(c.Origins, o.text)
+	}
+	return nil
+}

@@ -44,6 +44,24 @@ func Measure(frame []byte) Extents {
 	return x
 }
 
+// Len returns the length of the first frame in b, which holds one or more
+// whole frames: how a reader of the log steps from one to the next.
+func Len(b []byte) int {
+	n, i := 0, 0
+	for ; b[i] != '\r'; i++ {
+		n = n<<4 | int(unhex(b[i]))
+	}
+	return i + len("\r\n") + n + len("\r\n")
+}
+
+// unhex returns the value of a hex digit as chunk heads have them.
+func unhex(c byte) byte {
+	if c <= '9' {
+		return c - '0'
+	}
+	return c - 'a' + 10
+}
+
 // Unchunk returns the block in a frame, for HTTP/1.0. It aliases frame.
 func Unchunk(frame []byte) []byte {
 	return frame[bytes.IndexByte(frame, '\n')+1 : len(frame)-len("\r\n")]

@@ -10,7 +10,7 @@ import (
 )
 
 // idParseMax bounds the ids that are read. Ours have at most IDMax; the rest
-// is for a later version's. It also bounds the pairs of an id, to 3,071: the
+// is for a later version's. It also bounds the pairs of an id, to 3,068: the
 // shortest has two bytes in v2, and four characters in v1.
 const idParseMax = 8 << 10
 
@@ -33,7 +33,7 @@ var (
 	errIDTag       = fmt.Errorf("%w: a tag is not 2 or 5 characters of base64url", ErrID)
 	errIDBase64    = fmt.Errorf("%w: not canonical base64url", ErrID)
 	errIDVarint    = fmt.Errorf("%w: a number is cut off, too large or not in its shortest form", ErrID)
-	errIDFlags     = fmt.Errorf("%w: unknown flags of a group", ErrID)
+	errIDFlags     = fmt.Errorf("%w: a group is cut off or has unknown flags", ErrID)
 	errIDPairs     = fmt.Errorf("%w: more pairs announced than follow", ErrID)
 	errIDRest      = fmt.Errorf("%w: bytes after the last group", ErrID)
 )

@@ -42,27 +42,28 @@ func AppendResync(dst, id []byte, reason Reason, lost []Range) []byte {
 	dst, _ = appendName(append(dst, `{"reason":`...), string(reason))
 	dst = append(dst, `,"topics":{`...)
 	for i := range lost {
-		if firstOf(lost, lost[i].Topic) == i {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendRanges(dst, lost[i].Topic, lost[i:])
+		if lists(lost[:i], lost[i].Topic) {
+			continue
 		}
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendRanges(dst, lost[i].Topic, lost[i:])
 	}
 	dst = append(dst, "}}\n"...)
 	dst, _ = b.end(dst)
 	return dst
 }
 
-// firstOf returns the place of the topic's first range. A feed has at most
-// groupsMax topics and lists them one by one, so it is found soon.
-func firstOf(lost []Range, topic string) int {
+// lists reports whether there is a range of the topic. A feed has at most
+// groupsMax topics and lists them one by one, so it is found soon or not at all.
+func lists(lost []Range, topic string) bool {
 	for i := range lost {
 		if lost[i].Topic == topic {
-			return i
+			return true
 		}
 	}
-	return -1
+	return false
 }
 
 // appendRanges appends the ranges of one topic.

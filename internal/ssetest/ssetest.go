@@ -138,9 +138,23 @@ func (p *Parser) dispatch() {
 	p.data, p.eventType = p.data[:0], ""
 }
 
+// DecodeUTF8 is what a browser makes of bytes: text, with U+FFFD for what is
+// not UTF-8. A BOM stays.
+func DecodeUTF8[T string | []byte](b T) string {
+	var d utf8Decoder
+	var text []rune
+	emit := func(r rune) { text = append(text, r) }
+	for i := range len(b) {
+		d.next(b[i], emit)
+	}
+	if d.needed > 0 {
+		emit(0xFFFD)
+	}
+	return string(text)
+}
+
 // utf8Decoder is the UTF-8 decoder of the Encoding Standard (8.1.1), byte by
-// byte. What it holds at the end of a stream would be one U+FFFD, but an event
-// can't end there.
+// byte. While needed > 0 it holds an unfinished character.
 type utf8Decoder struct {
 	point        rune
 	seen, needed int

@@ -59,6 +59,16 @@ func TestParser(t *testing.T) {
 	}
 }
 
+func TestDecodeUTF8(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "", "a\nb": "a\nb", "\uFEFFé": "\uFEFFé", "\xff\xf0\x9f\x92x\xe2\x82": "\uFFFD\uFFFDx\uFFFD", "\xe0\x9f\xbf": "\uFFFD\uFFFD\uFFFD",
+	} {
+		if got := DecodeUTF8(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestLastEventID(t *testing.T) {
 	for stream, want := range map[string]string{
 		"":                        "",

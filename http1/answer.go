@@ -17,7 +17,7 @@ type Answer struct {
 	Body        string // empty: the answer has no content
 	Head        bool   // the request was a HEAD: the same fields without the content
 	Close       bool   // the connection ends after this answer
-	CORS        *CORS  // nil: none
+	Fields      []byte // more field lines, each ending in CRLF: those of CORS
 }
 
 // AppendAnswer appends a, head and content.
@@ -30,7 +30,7 @@ func AppendAnswer(dst []byte, a *Answer) []byte {
 	dst = appendField(dst, "Date: ", a.Date)
 	dst = append(dst, "Cache-Control: no-store\r\n"...)
 	dst = appendField(dst, "Allow: ", a.Allow)
-	dst = a.CORS.append(dst)
+	dst = append(dst, a.Fields...)
 	if a.Close {
 		dst = append(dst, "Connection: close\r\n"...)
 	}
@@ -63,50 +63,18 @@ func AppendAnswer(dst []byte, a *Answer) []byte {
 // no-transform and X-Accel-Buffering keep proxies from compressing or holding
 // back events. A stream's connection serves no second request, and says so:
 // else a client that comes back at once could send it down the ending one.
-func AppendStreamHead(dst []byte, minor uint8, date []byte, cors *CORS) []byte {
+func AppendStreamHead(dst []byte, minor uint8, date, fields []byte) []byte {
 	dst = append(dst, "HTTP/1.1 200 OK\r\n"+
 		"Content-Type: text/event-stream\r\n"+
 		"Cache-Control: no-store, no-transform\r\n"+
 		"X-Accel-Buffering: no\r\n"...)
 	dst = appendField(dst, "Date: ", date)
-	dst = cors.append(dst)
+	dst = append(dst, fields...)
 	dst = append(dst, "Connection: close\r\n"...)
 	if minor > 0 {
 		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
 	}
 	return append(dst, "\r\n"...)
-}
-
-// CORS is what an answer tells a browser about pages of other origins (WHATWG
-// Fetch section 3.3). Empty fields are left out. Values may be what the client
-// sent.
-type CORS struct {
-	AllowOrigin []byte // the request's origin, or *
-	Credentials bool   // not with *
-	VaryOrigin  bool   // the answer depends on the request's origin, also when none is allowed
-
-	// For a preflight.
-	AllowMethods []byte
-	AllowHeaders []byte
-	MaxAge       []byte // seconds
-}
-
-// append appends the lines of c, which may be nil.
-func (c *CORS) append(dst []byte) []byte {
-	if c == nil {
-		return dst
-	}
-	dst = appendField(dst, "Access-Control-Allow-Origin: ", c.AllowOrigin)
-	if c.Credentials {
-		dst = append(dst, "Access-Control-Allow-Credentials: true\r\n"...)
-	}
-	dst = appendField(dst, "Access-Control-Allow-Methods: ", c.AllowMethods)
-	dst = appendField(dst, "Access-Control-Allow-Headers: ", c.AllowHeaders)
-	dst = appendField(dst, "Access-Control-Max-Age: ", c.MaxAge)
-	if c.VaryOrigin {
-		dst = append(dst, "Vary: Origin\r\n"...)
-	}
-	return dst
 }
 
 // appendField appends a line, name ending in a colon and a blank. A line

@@ -11,7 +11,7 @@ func TestAllocs(t *testing.T) {
 	var r Request
 	scratch := make([]byte, 0, HeadMax)
 	date := []byte(testDate)
-	cors := &CORS{AllowOrigin: []byte("https://app.example.com"), Credentials: true, VaryOrigin: true}
+	fields := []byte("Access-Control-Allow-Origin: https://app.example.com\r\nVary: Origin\r\n")
 	body := []byte("5;x=y\r\nhello\r\n0\r\nX: y\r\n\r\n")
 	chunked := mustParse(t, post("Transfer-Encoding: chunked"))
 	proxied := mustParse(t, string(heads["proxied"]))
@@ -48,9 +48,9 @@ func TestAllocs(t *testing.T) {
 				in = in[n:]
 			}
 		}},
-		{"AppendStreamHead", func() { AppendStreamHead(scratch[:0], 1, date, cors) }},
+		{"AppendStreamHead", func() { AppendStreamHead(scratch[:0], 1, date, fields) }},
 		{"AppendAnswer", func() {
-			AppendAnswer(scratch[:0], &Answer{Status: 405, Date: date, Allow: "GET, HEAD, OPTIONS", Body: "no", Close: true, CORS: cors})
+			AppendAnswer(scratch[:0], &Answer{Status: 405, Date: date, Allow: "GET, HEAD, OPTIONS", Body: "no", Close: true, Fields: fields})
 		}},
 	} {
 		if n := testing.AllocsPerRun(100, c.run); n != 0 {

@@ -551,6 +551,19 @@ func TestParseReuse(t *testing.T) {
 	}
 }
 
+// TestParseResumes: a parser that waits for more has looked at all there is and
+// goes on behind it, so that a head in small pieces costs no more than a whole one.
+func TestParseResumes(t *testing.T) {
+	var p Parser
+	var r Request
+	head := []byte("\r\n" + get("Cookie: "+strings.Repeat("x", 1000), "X: y"))
+	for i := range head {
+		if _, err := p.Parse(head[:i], &r); err != ErrIncomplete || p.scan != i || p.line > i {
+			t.Fatalf("after %d bytes: %v, goes on at %d in the line at %d", i, err, p.scan, p.line)
+		}
+	}
+}
+
 // TestParsePipelined: n is where the next request begins.
 func TestParsePipelined(t *testing.T) {
 	var p Parser

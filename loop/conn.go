@@ -1,0 +1,127 @@
+package loop
+
+import (
+	"github.com/panjf2000/gnet/v2"
+	"github.com/valyala/bytebufferpool"
+	"golang.org/x/sys/unix"
+
+	"tailcast/hub"
+)
+
+// connState is where a connection is in its life.
+type connState uint8
+
+const (
+	stateHead   connState = iota // between requests, or in the middle of a request's head
+	stateBody                    // reading and discarding the body of an answered request
+	stateStream                  // a stream of events
+	stateEnding                  // a stream whose last frame is still going out
+	stateLinger                  // our side is shut; what the peer still sends is discarded
+	stateGone                    // closed; only a list of the past may still name it
+)
+
+// listKind says which of the loop's lists holds a stream.
+type listKind uint8
+
+const (
+	listNone    listKind = iota
+	listLive             // streams.live: nothing to write, or its turn in the pass will come
+	listWaiting          // streams.waiting: the feed is not open yet
+	listLagging          // Loop.lagging: the socket refused bytes, or there is more than a turn may write
+)
+
+// closeReason is why a connection ended: the reason label of
+// tailcast_connections_closed_total.
+type closeReason uint8
+
+const (
+	closePeer        closeReason = iota // FIN or RST from the client
+	closeDone                           // answered, and one side asked to close
+	closeBadRequest                     // the request was refused
+	closeTimeout                        // no complete head in time, or no request on a kept connection
+	closeLag                            // dropped: more than --max-lag behind
+	closeStall                          // dropped: took nothing for --stall
+	closeOverwritten                    // dropped: the log no longer holds its place
+	closeSurplus                        // sent too much on a connection that streams
+	closeAge                            // ended after --max-age
+	closeDrain                          // ended because the node is stopping
+	closeError                          // the socket failed
+	closeReasons
+)
+
+var closeNames = [closeReasons]string{
+	"peer", "done", "request", "timeout", "lag", "stall", "overwritten", "surplus", "age", "drain", "error",
+}
+
+// conn is one client connection. It belongs to the loop that took it; other
+// goroutines never hold one.
+type conn struct {
+	// Fixed after open.
+	gc    gnet.Conn
+	fd    int32
+	quota *quota // of its address, nil while --max-conns-per-ip is off
+
+	// Owned by the loop.
+	state  connState
+	list   listKind
+	plain  bool        // HTTP/1.0: events without chunks, the end of the stream is the connection's
+	behind bool        // has not caught up since it attached: exempt from --max-lag
+	reason closeReason // why it ends, once that is decided
+	pos    int32       // place in its list
+	all    int32       // place in Loop.all
+	in     *inbound    // request bytes that are not a whole request yet; nil most of the time
+
+	stream  *streams                   // the feed's streams on this loop; nil before the stream
+	place   int64                      // of the next byte of the log; a frame's first byte while pending is not empty
+	endAt   int64                      // stateEnding: the frame boundary to stop at
+	pending *bytebufferpool.ByteBuffer // the stream's own bytes, to be written before the log's
+	resume  *hub.Start                 // where a waiting stream asked to go on
+	wroteAt int64                      // wheel tick at which the socket last took bytes
+	surplus int32                      // bytes the client sent since its stream began
+
+	// The loop's wheel.
+	due                  int64 // tick of its deadline, 0 without
+	wheelPrev, wheelNext *conn
+}
+
+// hold keeps a copy of b to be written before the log's bytes.
+func (c *conn) hold(b []byte) {
+	if c.pending == nil {
+		c.pending = bytebufferpool.Get()
+	}
+	_, _ = c.pending.Write(b) // a ByteBuffer's Write can't fail
+}
+
+// release gives back what c borrowed from pools.
+func (c *conn) release() {
+	if c.pending != nil {
+		bytebufferpool.Put(c.pending)
+		c.pending = nil
+	}
+}
+
+// send writes b to the socket and returns how many bytes it took: fewer than
+// len(b) when the socket is full. Any other error means that it is broken.
+func (c *conn) send(b []byte) (int, error) {
+	for {
+		n, err := unix.Write(int(c.fd), b)
+		switch err {
+		case nil:
+			return n, nil
+		case unix.EINTR:
+		case unix.EAGAIN:
+			return 0, nil
+		default:
+			return 0, err
+		}
+	}
+}
+
+// reset makes the close that follows send RST and discard what the kernel
+// still holds.
+func (c *conn) reset() {
+	_ = unix.SetsockoptLinger(int(c.fd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+}
+
+// shut ends our side: FIN behind everything written.
+func (c *conn) shut() error { return unix.Shutdown(int(c.fd), unix.SHUT_WR) }

@@ -1,0 +1,133 @@
+package loop
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"tailcast/frame"
+)
+
+// What a loop may be ordered to do, from any goroutine; orders only rise.
+const (
+	orderDrain = 1 // end every connection, spread over time
+	orderKill  = 2 // drop what is left
+)
+
+// drainEvery is the longest pause between two streams that are ended; with
+// many streams it is shorter, so that half of --drain is enough for all. The
+// other half is for those that are slow to take their last frame.
+const drainEvery = 10 * time.Millisecond
+
+// drain is the state of an ordered drain.
+type drain struct {
+	begun bool
+	queue []*conn       // still to be ended
+	each  time.Duration // pause between two
+	due   time.Duration // when the next one is ended; 0: none is left
+}
+
+// order tells the loop to drain or kill. Safe from any goroutine.
+func (l *Loop) order(o int32) {
+	l.orders.Store(o)
+	l.waker.wake()
+}
+
+// obey carries out the orders given.
+func (l *Loop) obey() {
+	switch l.orders.Load() {
+	case orderDrain:
+		l.drain()
+	case orderKill:
+		for len(l.all) > 0 {
+			l.drop(l.all[len(l.all)-1], closeDrain)
+		}
+	}
+}
+
+// drain ends the connections that are due.
+func (l *Loop) drain() {
+	d := &l.draining
+	if !d.begun {
+		d.begun, d.queue, d.due = true, slices.Clone(l.all), l.now
+		d.each = min(drainEvery, l.srv.cfg.Drain/2/time.Duration(max(1, len(d.queue))))
+	}
+	for len(d.queue) > 0 && d.due <= l.now {
+		last := len(d.queue) - 1
+		c := d.queue[last]
+		d.queue = d.queue[:last]
+		d.due += max(d.each, time.Microsecond)
+		switch {
+		case c.state == stateStream:
+			l.end(c, closeDrain)
+		case c.state == stateHead && c.in == nil:
+			l.close(c, closeDrain)
+		}
+	}
+	if len(d.queue) == 0 {
+		d.queue, d.due = nil, 0
+	}
+}
+
+// end begins the clean end of a stream: the frame it is in is finished, then
+// finish follows. It must not be called for the connection whose OnTraffic runs.
+func (l *Loop) end(c *conn, why closeReason) {
+	c.reason = why
+	if c.list == listWaiting {
+		l.unlist(c)
+		l.finish(c)
+		return
+	}
+	c.state, c.endAt = stateEnding, c.stream.reader.Boundary(c.place)
+	l.wheel.set(c, endMax)
+	switch l.pump(c) {
+	case pumpEnded:
+		l.unlist(c)
+		l.finish(c)
+	case pumpBroken, pumpOverwritten:
+		l.drop(c, why)
+	default:
+		if c.list != listLagging {
+			l.unlist(c)
+			l.lag(c)
+		}
+	}
+}
+
+// finish writes the last bytes of a stream that is at a frame boundary: when
+// to come back, and the end of the response.
+func (l *Loop) finish(c *conn) {
+	l.detach(c)
+	l.out = l.farewell(l.out[:0], c, l.retry())
+	if !l.write(c, l.out) || !l.linger(c, c.reason) {
+		l.drop(c, c.reason)
+	}
+}
+
+// farewell appends the end of a response.
+func (l *Loop) farewell(dst []byte, c *conn, retry int) []byte {
+	if c.plain {
+		return append(dst, frame.Unchunk(frame.AppendRetry(nil, retry))...)
+	}
+	return append(frame.AppendRetry(dst, retry), frame.LastChunk...)
+}
+
+// shed ends a stream right behind its head, which is in l.out: the client is
+// to come back later, and for EventSource any status but 200 means never.
+func (l *Loop) shed(c *conn) bool {
+	retry := shedRetryMin + l.rand.IntN(shedRetryMax-shedRetryMin+1)
+	l.out = l.farewell(l.out, c, retry)
+	return l.answered(c, l.out, false)
+}
+
+// retry is the reconnection time of one stream in milliseconds: spread, so
+// that the streams a node loses at once do not come back at once.
+func (l *Loop) retry() int {
+	r := l.srv.cfg.Retry
+	return int((r/2 + time.Duration(l.rand.Int64N(int64(r)+1))) / time.Millisecond)
+}
+
+// jitter spreads d by a tenth either way.
+func jitter(r *rand.Rand, d time.Duration) time.Duration {
+	return d - d/10 + time.Duration(r.Int64N(int64(d/5)+1))
+}

@@ -1,0 +1,54 @@
+package loop
+
+import "time"
+
+// Limits of one loop. Each says what it protects and where its number is from.
+const (
+	// turnMax bounds the time a turn writes before the loop looks at its
+	// sockets again: accepts and requests wait no longer behind a pass over
+	// tens of thousands of streams.
+	turnMax = 3 * time.Millisecond
+	// clockEvery is after how many streams a pass looks at the clock: about
+	// half a millisecond of writes.
+	clockEvery = 64
+	// pumpBytesMax bounds what one stream may write before the next has its
+	// turn: one segment of the log.
+	pumpBytesMax = 256 << 10
+	// pendingBytesMax bounds the bytes a stream holds for itself (its head,
+	// its first block, re-framed events) beside the one event that may be larger.
+	pendingBytesMax = 64 << 10
+	// surplusBytesMax bounds what a client may send on a connection that
+	// streams; it has nothing to say there. A few pipelined requests pass.
+	surplusBytesMax = 64 << 10
+	// discardBytesMax bounds what is read and thrown away after the last
+	// answer, so that a client still sending gets to read it (RFC 9112 9.6).
+	discardBytesMax = 16 << 20
+	// bodyBytesMax bounds the body of a request that is read to keep the
+	// connection; a larger one is refused.
+	bodyBytesMax = 64 << 10
+	// lingerMax bounds the wait for the peer after our side was shut.
+	lingerMax = 5 * time.Second
+	// endMax bounds the wait for a stream's last frame to be taken.
+	endMax = 5 * time.Second
+	// keepAliveMax is how long a connection may rest between two requests.
+	keepAliveMax = 60 * time.Second
+	// pollEvery is the least time between two looks at the sockets that
+	// refused bytes; pollCostFactor keeps the looks below a twentieth of the loop.
+	pollEvery      = 10 * time.Millisecond
+	pollCostFactor = 20
+	// idleTurn is the longest time without a turn, so that health checks can
+	// tell a loop with nothing to do from one that is stuck.
+	idleTurn = time.Second
+	// readBuffer is one per loop; it holds the largest head.
+	readBuffer = 64 << 10
+	// enrolParallel is how many accepted connections a loop is offered at a
+	// time. gnet registers one per iteration of the loop and enroller, so a
+	// loop in the middle of passes of turnMax still takes 20,000 a second.
+	enrolParallel = 64
+	// shedRetryMin and shedRetryMax bound the retry of a stream that is ended
+	// because the node is full or draining, in milliseconds.
+	shedRetryMin, shedRetryMax = 5000, 15000
+	// acceptBackoffMin and acceptBackoffMax bound the pause after accept was
+	// refused by the system (no file descriptors left).
+	acceptBackoffMin, acceptBackoffMax = 5 * time.Millisecond, time.Second
+)

@@ -1,0 +1,212 @@
+// Package loop holds the connections: it accepts them, reads requests, and
+// writes the hub's logs to the sockets of the streams. Each loop is one gnet
+// event loop with its own connections, lists, timers and scratch; nothing of
+// it is shared, so nothing of it is locked. gnet is met here alone.
+//
+// It does not encode records, know Kafka, or hold more than one unfinished
+// request or one re-framed event a connection.
+package loop
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/panjf2000/gnet/v2"
+	"golang.org/x/sys/unix"
+
+	"tailcast/http1"
+	"tailcast/hub"
+)
+
+// Loop is one event loop. Its methods run on its own goroutine, but for
+// order, which may be called from any.
+type Loop struct {
+	gnet.BuiltinEventEngine
+
+	// Fixed before the first connection.
+	srv    *Server
+	box    *hub.Mailbox
+	waker  *waker
+	client *gnet.Client
+	timer  *time.Timer // takes a turn when nothing else asks for one
+	began  time.Time
+
+	// Owned by the loop.
+	el       gnet.EventLoop
+	now      time.Duration // since began, as of the last tell
+	armed    time.Duration // when the timer fires, 0: it does not
+	all      []*conn       // every connection
+	feeds    map[*hub.Feed]*streams
+	passes   []*streams // with streams to serve, in the order they will be
+	lagging  []*conn
+	polled   []unix.PollFd
+	pollDue  time.Duration
+	wheel    wheel
+	draining drain
+	rand     *rand.Rand
+	counts   counts
+
+	// Scratch of one turn or event.
+	req    http1.Request
+	marked []*hub.Reader
+	times  []int64
+	out    []byte // an answer, a head with its first block, re-framed events
+	path   []byte // the decoded path, then the decoded id
+	fields []byte // the CORS lines of the answer
+	idle   []*inbound
+	date   date
+
+	// Written by the loop, read by others.
+	stats  stats
+	orders atomic.Int32 // the highest order given
+}
+
+// OnOpen takes a connection. Its context is the conn; the wake socket has none.
+func (l *Loop) OnOpen(gc gnet.Conn) ([]byte, gnet.Action) {
+	c, ok := gc.Context().(*conn)
+	if !ok {
+		l.el = gc.EventLoop()
+		l.tell()
+		l.settle()
+		return nil, gnet.None
+	}
+	l.tell()
+	c.gc, c.fd = gc, int32(gc.Fd())
+	c.all = int32(len(l.all))
+	l.all = append(l.all, c)
+	l.wheel.set(c, l.srv.cfg.HeaderTimeout)
+	l.settle()
+	return nil, gnet.None
+}
+
+// OnTraffic reads what a client sent, or takes a turn.
+func (l *Loop) OnTraffic(gc gnet.Conn) gnet.Action {
+	b, _ := gc.Next(-1)
+	c, ok := gc.Context().(*conn)
+	if !ok {
+		l.turn()
+		return gnet.None
+	}
+	l.tell()
+	l.box.Enter()
+	ok = l.receive(c, b)
+	l.box.Leave()
+	l.settle()
+	if !ok {
+		return gnet.Close
+	}
+	return gnet.None
+}
+
+// OnClose forgets a connection, whoever ended it.
+func (l *Loop) OnClose(gc gnet.Conn, _ error) gnet.Action {
+	if c, ok := gc.Context().(*conn); ok {
+		l.forget(c)
+	}
+	return gnet.None
+}
+
+// tell reads the clock.
+func (l *Loop) tell() { l.now = time.Since(l.began) }
+
+// turn does what the loop was woken for, for about turnMax.
+func (l *Loop) turn() {
+	l.waker.woken()
+	l.tell()
+	if l.armed > 0 && l.armed <= l.now {
+		l.armed = 0
+	}
+	l.box.Enter()
+	l.marked = l.box.Take(l.marked[:0])
+	for _, r := range l.marked {
+		l.pass(r)
+	}
+	clear(l.marked)
+	busy := l.runPasses()
+	l.pollLagging()
+	l.wheel.advance(int64(l.now/wheelTick), l.expired)
+	l.obey()
+	l.box.Leave()
+	l.counts.turns++
+	l.settle()
+	if busy {
+		l.waker.wake()
+	}
+}
+
+// settle ends a turn or an event: it makes sure that a turn comes when the
+// lagging list, a deadline or the drain needs one, and publishes the counts.
+func (l *Loop) settle() {
+	l.counts.connections, l.counts.lagging = len(l.all), len(l.lagging)
+	l.stats.publish(&l.counts, l.began.Add(l.now))
+	next := l.now + idleTurn
+	if l.wheel.n > 0 {
+		next = min(next, time.Duration(l.wheel.now+1)*wheelTick)
+	}
+	if len(l.lagging) > 0 {
+		next = min(next, l.pollDue)
+	}
+	if l.draining.due > 0 {
+		next = min(next, l.draining.due)
+	}
+	if l.armed > 0 && l.armed <= next {
+		return
+	}
+	l.armed = next
+	l.timer.Reset(max(next-l.now, time.Millisecond))
+}
+
+// close ends a connection at once and counts why. It must not be called for
+// the connection whose OnTraffic runs: that one returns false instead.
+func (l *Loop) close(c *conn, why closeReason) {
+	c.reason = why
+	_ = l.el.Close(c.gc) // it is gone either way; OnClose has run when Close returns
+}
+
+// forget takes c out of everything that knows it.
+func (l *Loop) forget(c *conn) {
+	last := len(l.all) - 1
+	l.all[c.all] = l.all[last]
+	l.all[c.all].all = c.all
+	l.all[last] = nil
+	l.all = l.all[:last]
+	l.unlist(c)
+	l.detach(c)
+	l.wheel.clear(c)
+	if c.pending != nil {
+		c.release()
+	}
+	if c.in != nil {
+		l.putInbound(c)
+	}
+	c.state = stateGone
+	l.counts.closed[c.reason]++
+	l.srv.gone(c)
+}
+
+// unlist takes c out of the list it is in.
+func (l *Loop) unlist(c *conn) {
+	switch c.list {
+	case listLive:
+		c.stream.remove(c)
+	case listWaiting:
+		c.stream.unwait(c)
+	case listLagging:
+		l.unlag(c)
+	}
+}
+
+// expired is called when the deadline of c has come.
+func (l *Loop) expired(c *conn) {
+	switch c.state {
+	case stateHead:
+		l.headLate(c)
+	case stateStream:
+		l.end(c, closeAge)
+	case stateEnding:
+		l.drop(c, closeStall)
+	default:
+		l.close(c, closeTimeout)
+	}
+}

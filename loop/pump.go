@@ -1,0 +1,115 @@
+package loop
+
+import "tailcast/frame"
+
+// pumpResult is how far a stream got.
+type pumpResult uint8
+
+const (
+	pumpCaughtUp    pumpResult = iota // at the head of the log
+	pumpFull                          // the socket refused bytes
+	pumpMore                          // pumpBytesMax written, and there are more
+	pumpOverwritten                   // the log no longer holds the stream's place
+	pumpBroken                        // the socket is dead
+	pumpEnded                         // stateEnding: at the frame boundary it was to stop at
+)
+
+// pump writes to a stream what it lacks, first its own bytes, then the log's,
+// up to pumpBytesMax.
+func (l *Loop) pump(c *conn) pumpResult {
+	if c.pending != nil {
+		if got := l.flush(c); got != pumpCaughtUp {
+			return got
+		}
+	}
+	for budget := pumpBytesMax; budget > 0; {
+		b, ok := c.stream.reader.Read(c.place)
+		if !ok {
+			return pumpOverwritten
+		}
+		if c.state == stateEnding {
+			if b = b[:min(int64(len(b)), c.endAt-c.place)]; len(b) == 0 {
+				return pumpEnded
+			}
+		}
+		if len(b) == 0 {
+			return pumpCaughtUp
+		}
+		if c.plain {
+			n := l.holdPlain(c, b)
+			if got := l.flush(c); got != pumpCaughtUp {
+				return got
+			}
+			budget -= n
+			continue
+		}
+		n, err := c.send(b)
+		if err != nil {
+			return pumpBroken
+		}
+		l.wrote(c, n)
+		l.advance(c, n)
+		if n < len(b) {
+			return pumpFull
+		}
+		budget -= n
+	}
+	return pumpMore
+}
+
+// holdPlain takes frames from the front of b for a stream that is not chunked
+// (HTTP/1.0): their blocks alone, up to pendingBytesMax or one larger frame.
+// It returns how many bytes of b it took.
+func (l *Loop) holdPlain(c *conn, b []byte) int {
+	taken := 0
+	for taken < len(b) {
+		next := b[taken : taken+frame.Len(b[taken:])]
+		block := frame.Unchunk(next)
+		if c.pending != nil && len(c.pending.B)+len(block) > pendingBytesMax {
+			break
+		}
+		c.hold(block)
+		taken += len(next)
+	}
+	l.advance(c, taken)
+	return taken
+}
+
+// flush writes a stream's own bytes; pumpCaughtUp when none are left.
+func (l *Loop) flush(c *conn) pumpResult {
+	n, err := c.send(c.pending.B)
+	if err != nil {
+		return pumpBroken
+	}
+	l.wrote(c, n)
+	if n < len(c.pending.B) {
+		c.pending.B = c.pending.B[:copy(c.pending.B, c.pending.B[n:])]
+		return pumpFull
+	}
+	c.release()
+	return pumpCaughtUp
+}
+
+// wrote counts bytes the socket took.
+func (l *Loop) wrote(c *conn, n int) {
+	if n > 0 {
+		c.wroteAt = l.wheel.now
+		l.counts.bytes += uint64(n)
+	}
+}
+
+// advance moves a stream's place and counts the events whose frames began there.
+func (l *Loop) advance(c *conn, n int) {
+	if n > 0 {
+		l.counts.events += uint64(c.stream.count(c.place, c.place+int64(n)))
+		c.place += int64(n)
+	}
+}
+
+// plainly returns a whole frame as c's stream carries it.
+func (l *Loop) plainly(c *conn, chunk []byte) []byte {
+	if !c.plain {
+		return chunk
+	}
+	return frame.Unchunk(chunk)
+}

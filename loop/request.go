@@ -1,0 +1,371 @@
+package loop
+
+import (
+	"errors"
+
+	"tailcast/frame"
+	"tailcast/http1"
+	"tailcast/hub"
+	"tailcast/route"
+)
+
+// inbound is what a connection holds while a request is unfinished.
+type inbound struct {
+	parser http1.Parser
+	head   []byte // of the request so far; at most http1.HeadMax and one read
+	body   http1.Body
+	keep   bool // the connection goes on behind the body
+}
+
+// idleInboundMax bounds the inbounds a loop keeps for reuse: as many clients as
+// are in the middle of a head at a time, but for attacks.
+const idleInboundMax = 64
+
+func (l *Loop) inboundOf(c *conn) *inbound {
+	if c.in != nil {
+		return c.in
+	}
+	if n := len(l.idle); n > 0 {
+		c.in, l.idle = l.idle[n-1], l.idle[:n-1]
+	} else {
+		c.in = &inbound{}
+	}
+	return c.in
+}
+
+func (l *Loop) putInbound(c *conn) {
+	in := c.in
+	c.in = nil
+	if len(l.idle) == idleInboundMax {
+		return
+	}
+	in.parser.Reset()
+	in.head = in.head[:0]
+	l.idle = append(l.idle, in)
+}
+
+// receive takes what a client sent. It is false when the connection is to be
+// closed, for the reason in c.reason. b is borrowed.
+func (l *Loop) receive(c *conn, b []byte) bool {
+	for len(b) > 0 {
+		var ok bool
+		switch c.state {
+		case stateHead:
+			b, ok = l.readHead(c, b)
+		case stateBody:
+			b, ok = l.readBody(c, b)
+		default:
+			return l.discard(c, len(b))
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// readHead takes bytes of a request head, and the request when it is whole.
+func (l *Loop) readHead(c *conn, b []byte) (rest []byte, ok bool) {
+	in := l.inboundOf(c)
+	head := b
+	if len(in.head) > 0 {
+		in.head = append(in.head, b...)
+		head = in.head
+	} else {
+		l.wheel.set(c, l.srv.cfg.HeaderTimeout) // from the first byte on
+	}
+	n, err := in.parser.Parse(head, &l.req)
+	switch {
+	case err == http1.ErrIncomplete:
+		if len(in.head) == 0 {
+			in.head = append(in.head, b...)
+		}
+		return nil, true
+	case err != nil:
+		return nil, l.refuse(c, err)
+	}
+	// The request aliases head, which may be in.head: done with before reuse.
+	rest = b[len(b)-(len(head)-n):]
+	ok = l.request(c, &l.req)
+	if c.in != nil && c.state == stateHead {
+		l.putInbound(c)
+		l.wheel.set(c, keepAliveMax)
+	}
+	return rest, ok
+}
+
+// readBody takes bytes of a body nobody reads.
+func (l *Loop) readBody(c *conn, b []byte) (rest []byte, ok bool) {
+	for len(b) > 0 && !c.in.body.Done() {
+		_, n, err := c.in.body.Next(b)
+		if err != nil {
+			// The request was answered; what follows can't be framed.
+			return nil, l.linger(c, closeBadRequest)
+		}
+		b = b[n:]
+	}
+	if !c.in.body.Done() {
+		return nil, true
+	}
+	if !c.in.keep {
+		return nil, l.linger(c, closeDone)
+	}
+	l.putInbound(c)
+	c.state = stateHead
+	l.wheel.set(c, keepAliveMax)
+	return b, true
+}
+
+// discard counts bytes that nobody reads: behind the request of a stream, or
+// behind the last answer.
+func (l *Loop) discard(c *conn, n int) bool {
+	limit := surplusBytesMax
+	if c.state == stateLinger {
+		limit = discardBytesMax
+	}
+	if c.surplus += int32(n); int(c.surplus) <= limit {
+		return true
+	}
+	if c.state == stateStream {
+		c.reason = closeSurplus
+	}
+	c.reset()
+	return false
+}
+
+// request answers one request.
+func (l *Loop) request(c *conn, r *http1.Request) bool {
+	if r.Form == http1.FormAsterisk {
+		return l.answer(c, r, &http1.Answer{Status: 204, Allow: route.Methods})
+	}
+	path, err := http1.AppendPath(l.path[:0], r.Path)
+	l.path = path
+	if err != nil {
+		return l.refuse(c, err)
+	}
+	rt, found := l.srv.site.Routes.Lookup(path)
+	cors := l.srv.site.CORS
+	if found && rt.CORS != nil {
+		cors = rt.CORS
+	}
+	var origin []byte
+	if !r.Repeated(http1.Origin) {
+		origin = r.Value(http1.Origin)
+	}
+	grant := cors.Decide(origin)
+	l.fields = grant.AppendFields(l.fields[:0])
+	switch {
+	case !found:
+		return l.answer(c, r, &http1.Answer{Status: 404, Fields: l.fields, Body: "no stream at this path"})
+	case r.Method == http1.MethodOptions:
+		if route.IsPreflight(origin, r.Value(http1.RequestMethod)) {
+			l.fields = grant.AppendPreflightFields(l.fields[:0])
+		}
+		return l.answer(c, r, &http1.Answer{Status: 204, Allow: route.Methods, Fields: l.fields})
+	case r.Method != http1.MethodGet && r.Method != http1.MethodHead:
+		return l.answer(c, r, &http1.Answer{
+			Status: 405, Allow: route.Methods, Fields: l.fields,
+			Body: "a stream is read with GET",
+		})
+	case r.HasBody():
+		return l.answer(c, r, &http1.Answer{
+			Status: 400, Fields: l.fields, Close: true,
+			Body: "a GET or HEAD request has no body here",
+		})
+	case r.Method == http1.MethodHead:
+		l.out = http1.AppendStreamHead(l.out[:0], r.Minor, l.date.at(l), l.fields)
+		l.counts.answered(200)
+		return l.answered(c, l.out, false)
+	}
+	return l.open(c, r, l.srv.site.Feeds[rt.Feed])
+}
+
+// answer writes a short answer and decides what becomes of the connection.
+func (l *Loop) answer(c *conn, r *http1.Request, a *http1.Answer) bool {
+	a.Date = l.date.at(l)
+	a.Head = r.Method == http1.MethodHead
+	in := c.in
+	in.keep = r.KeepAlive() && !a.Close && !l.draining.begun
+	pending := r.HasBody()
+	if pending && (r.WantsContinue() || in.body.Start(r, bodyBytesMax) != nil) {
+		// The client may or may not send the body it announced: nobody
+		// knows where the next request begins.
+		in.keep, pending = false, false
+	}
+	a.Close = !in.keep
+	l.out = http1.AppendAnswer(l.out[:0], a)
+	l.counts.answered(a.Status)
+	if !pending {
+		return l.answered(c, l.out, in.keep)
+	}
+	if !l.write(c, l.out) {
+		return false
+	}
+	c.state = stateBody
+	l.wheel.set(c, l.srv.cfg.HeaderTimeout)
+	return true
+}
+
+// answered writes a whole answer; unless keep, the connection lingers behind it.
+func (l *Loop) answered(c *conn, b []byte, keep bool) bool {
+	if !l.write(c, b) {
+		return false
+	}
+	if keep {
+		return true
+	}
+	return l.linger(c, closeDone)
+}
+
+// write writes b at once. A client that sends requests and reads no answers
+// until the socket is full is not waited for.
+func (l *Loop) write(c *conn, b []byte) bool {
+	n, err := c.send(b)
+	l.counts.bytes += uint64(n)
+	if err != nil || n < len(b) {
+		c.reason = closeError
+		c.reset()
+		return false
+	}
+	return true
+}
+
+// refuse answers a request that could not be read, and ends the connection.
+func (l *Loop) refuse(c *conn, err error) bool {
+	bad := &http1.Error{Status: 400, Reason: err.Error()}
+	errors.As(err, &bad)
+	l.fields = l.srv.site.CORS.Decide(nil).AppendFields(l.fields[:0])
+	l.out = http1.AppendAnswer(l.out[:0], &http1.Answer{
+		Status: bad.Status, Date: l.date.at(l), Body: bad.Reason, Close: true, Fields: l.fields,
+	})
+	l.counts.answered(bad.Status)
+	return l.write(c, l.out) && l.linger(c, closeBadRequest)
+}
+
+// headLate ends a connection that sent no whole head in time; one that sent
+// none of it, a browser's spare one, gets no answer it did not ask for.
+func (l *Loop) headLate(c *conn) {
+	c.reason = closeTimeout
+	if c.in == nil || len(c.in.head) == 0 {
+		l.close(c, closeTimeout)
+		return
+	}
+	l.out = http1.AppendAnswer(l.out[:0], &http1.Answer{
+		Status: 408, Date: l.date.at(l), Body: "the request head did not come in time (--header-timeout)", Close: true,
+	})
+	l.counts.answered(408)
+	if !l.write(c, l.out) || !l.linger(c, closeTimeout) {
+		l.close(c, closeTimeout)
+	}
+}
+
+// linger ends our side and waits a bounded time for the peer to end its own:
+// closing at once would make the kernel send RST for bytes still coming in,
+// and the RST could overtake the answer (RFC 9112 9.6).
+func (l *Loop) linger(c *conn, why closeReason) bool {
+	c.reason = why
+	if c.shut() != nil {
+		return false
+	}
+	if c.in != nil {
+		l.putInbound(c)
+	}
+	c.state, c.surplus = stateLinger, 0
+	l.wheel.set(c, lingerMax)
+	return true
+}
+
+// open begins a stream.
+func (l *Loop) open(c *conn, r *http1.Request, f *hub.Feed) bool {
+	c.plain = r.Minor == 0
+	l.out = http1.AppendStreamHead(l.out[:0], r.Minor, l.date.at(l), l.fields)
+	l.counts.answered(200)
+	if l.draining.begun {
+		return l.shed(c)
+	}
+	start := l.start(r)
+	l.putInbound(c)
+	c.state = stateStream
+	l.wheel.clear(c)
+	if age := l.srv.cfg.MaxAge; age > 0 {
+		l.wheel.set(c, jitter(l.rand, age))
+	}
+	s := l.streamsOf(f)
+	c.stream = s
+	s.n++
+	s.reader.Attached()
+	l.counts.streams++
+	return l.place(c, start, l.retry())
+}
+
+// start is where the client asks to go on.
+func (l *Loop) start(r *http1.Request) hub.Start {
+	id := r.Value(http1.LastEventID)
+	lines := 0
+	switch {
+	case r.Repeated(http1.LastEventID):
+		lines = 2
+	case id != nil:
+		lines = 1
+	}
+	resume := route.ResumeID(id, lines, r.Query, l.path[:0])
+	switch resume.Kind {
+	case route.ResumeNone:
+		return hub.Start{}
+	case route.ResumeForeign:
+		return hub.Start{Foreign: true}
+	}
+	pos, err := frame.ParseID(resume.ID)
+	if err != nil {
+		return hub.Start{Foreign: true}
+	}
+	return hub.Start{Position: pos}
+}
+
+// place gives a stream its place in the log and writes its first bytes: what
+// is in l.out (the head, or nothing for a stream that waited), then its first
+// block. It is false when the socket failed.
+func (l *Loop) place(c *conn, start hub.Start, retry int) bool {
+	head := len(l.out)
+	at, out := c.stream.reader.Attach(start, retry, l.out)
+	l.out = out
+	c.place, c.behind = at.Place, at.Behind
+	c.hold(out[:head])
+	for b := out[head:]; len(b) > 0; b = b[frame.Len(b):] {
+		c.hold(l.plainly(c, b[:frame.Len(b)]))
+	}
+	if l.flush(c) == pumpBroken {
+		c.reason = closeError
+		return false
+	}
+	if at.Waiting {
+		c.resume = &start
+		c.stream.wait(c)
+		return true
+	}
+	switch l.pump(c) {
+	case pumpCaughtUp:
+		c.behind = false
+		c.stream.add(c)
+	case pumpFull, pumpMore:
+		l.lag(c)
+	case pumpOverwritten:
+		c.reason = closeOverwritten
+		return false
+	default:
+		c.reason = closeError
+		return false
+	}
+	return true
+}
+
+// admit places a stream that waited for its feed to open.
+func (l *Loop) admit(c *conn) {
+	c.stream.unwait(c)
+	start := *c.resume
+	c.resume = nil
+	l.out = l.out[:0]
+	if !l.place(c, start, 0) {
+		l.close(c, c.reason)
+	}
+}

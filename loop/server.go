@@ -1,0 +1,196 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/panjf2000/gnet/v2"
+	"github.com/panjf2000/gnet/v2/pkg/logging"
+
+	"tailcast/http1"
+	"tailcast/hub"
+	"tailcast/route"
+)
+
+// Config is what a Server needs to know; the flags of the same names say more.
+// Zero means off for MaxConnsPerIP, MaxAge and SndBuf, and the limit of file
+// descriptors for MaxConns.
+type Config struct {
+	Loops         int
+	MaxConns      int
+	MaxConnsPerIP int
+	NotSentLowat  int // bytes
+	SndBuf        int // bytes
+	MaxLag        int64
+	Stall         time.Duration
+	HeaderTimeout time.Duration
+	MaxAge        time.Duration
+	Retry         time.Duration
+	Drain         time.Duration
+	Log           *slog.Logger
+}
+
+// Site is what the streams are: the route of each path, the feed of each
+// route, and the CORS policy of answers that belong to no route.
+type Site struct {
+	Routes *route.Table
+	Feeds  []*hub.Feed // by Route.Feed
+	CORS   *route.CORS
+}
+
+// Server is the listener and the loops of one process.
+type Server struct {
+	cfg   Config
+	site  Site
+	loops []*Loop
+
+	listener net.Listener
+	accepter accepter
+	serving  atomic.Bool
+}
+
+// New makes the loops, which wait for Serve. Errors are those of the system.
+func New(cfg Config) (*Server, error) {
+	s := &Server{cfg: cfg}
+	s.accepter.init(s)
+	for range cfg.Loops {
+		l, err := newLoop(s)
+		if err != nil {
+			s.stop()
+			return nil, err
+		}
+		s.loops = append(s.loops, l)
+	}
+	return s, nil
+}
+
+func newLoop(s *Server) (*Loop, error) {
+	w, far, err := newWaker()
+	if err != nil {
+		return nil, err
+	}
+	l := &Loop{
+		srv: s, waker: w, box: hub.NewMailbox(w.wake), began: time.Now(),
+		feeds: map[*hub.Feed]*streams{},
+		rand:  rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		path:  make([]byte, 0, http1.HeadMax),
+	}
+	l.timer = time.AfterFunc(time.Hour, w.wake)
+	l.client, err = gnet.NewClient(l,
+		gnet.WithNumEventLoop(1), gnet.WithReadBufferCap(readBuffer),
+		gnet.WithLogger(gnetLog{s.cfg.Log}), gnet.WithLogLevel(logging.ErrorLevel))
+	if err != nil {
+		w.close()
+		_ = far.Close()
+		return nil, fmt.Errorf("make an event loop: %w", err)
+	}
+	if err = l.client.Start(); err == nil {
+		_, err = l.client.Enroll(far)
+	}
+	if err != nil {
+		w.close()
+		return nil, fmt.Errorf("start an event loop: %w", err)
+	}
+	return l, nil
+}
+
+// Mailboxes returns the loops' mailboxes, for the hub.
+func (s *Server) Mailboxes() []*hub.Mailbox {
+	var boxes []*hub.Mailbox
+	for _, l := range s.loops {
+		boxes = append(boxes, l.box)
+	}
+	return boxes
+}
+
+// Serve listens on addr and serves site until Stop. The error names the
+// address.
+func (s *Server) Serve(addr string, site Site) error {
+	ln, err := s.listen(addr)
+	if err != nil {
+		return err
+	}
+	s.site, s.listener = site, ln
+	s.accepter.start(ln)
+	return nil
+}
+
+// Addr is the address that Serve listens on.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Stop ends accepting, then every connection: streams by their last chunk and
+// a time to come back, spread over half of Config.Drain; what is left when
+// Drain is over or ctx ends is dropped. Afterwards the Server is done.
+func (s *Server) Stop(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Drain)
+	defer cancel()
+	s.accepter.stop()
+	for _, l := range s.loops {
+		l.order(orderDrain)
+	}
+	s.await(ctx)
+	for _, l := range s.loops {
+		l.order(orderKill)
+	}
+	last, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	s.await(last)
+	s.stop()
+}
+
+// await returns when no connection is left or ctx ends.
+func (s *Server) await(ctx context.Context) {
+	t := time.NewTicker(10 * time.Millisecond)
+	defer t.Stop()
+	for s.accepter.open() > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+	}
+}
+
+func (s *Server) stop() {
+	for _, l := range s.loops {
+		l.timer.Stop()
+		if err := l.client.Stop(); err != nil {
+			s.cfg.Log.Error("event loop", slog.Any("error", err))
+		}
+		l.waker.close()
+	}
+}
+
+// gone is called by a loop for each connection it forgets.
+func (s *Server) gone(c *conn) { s.accepter.gone(c.quota) }
+
+// Stats returns the counts of every loop. Safe from any goroutine.
+func (s *Server) Stats() []Stats {
+	var all []Stats
+	for _, l := range s.loops {
+		all = append(all, l.stats.snapshot())
+	}
+	return all
+}
+
+// Accepted returns the connections accepted and enrolled, and those refused by
+// reason. Safe from any goroutine.
+func (s *Server) Accepted() (accepted uint64, refused map[string]uint64) {
+	return s.accepter.counts()
+}
+
+// gnetLog passes what gnet has to say to our log.
+type gnetLog struct{ log *slog.Logger }
+
+func (g gnetLog) Debugf(string, ...any) {}
+func (g gnetLog) Infof(string, ...any)  {}
+func (g gnetLog) Warnf(string, ...any)  {} // of events of connections that a turn closed: one each
+func (g gnetLog) Errorf(f string, a ...any) {
+	g.log.Error("gnet", slog.String("message", fmt.Sprintf(f, a...)))
+}
+func (g gnetLog) Fatalf(f string, a ...any) { g.Errorf(f, a...) }

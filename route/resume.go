@@ -23,19 +23,19 @@ type Resume struct {
 var resumeNames = [...]string{"lastEventId", "last_event_id", "evs_last_event_id"}
 
 // ResumeID returns where a request asks to resume. header is the value of its
-// Last-Event-ID line and lines their number; query is the raw query, without
-// the question mark. The header wins, for an EventSource keeps the URL it was
-// made with for ever. Empty means none. A name that came twice, or a broken
-// escape, makes the id foreign; nothing is an error, for EventSource would
-// give up on a 400.
+// Last-Event-ID line, repeated whether there was more than one; query is the raw
+// query, without the question mark. The header wins, for an EventSource keeps
+// the URL it was made with for ever. Empty means none. A name that came twice,
+// or a broken escape, makes the id foreign, so that the client hears of it;
+// nothing is an error, for EventSource would give up on a 400.
 //
 // Escapes are decoded once, into scratch[:0], which needs no more room than
 // the query. A plus stays a plus.
-func ResumeID(header []byte, lines int, query, scratch []byte) Resume {
+func ResumeID(header []byte, repeated bool, query, scratch []byte) Resume {
 	switch {
-	case lines > 1:
+	case repeated:
 		return Resume{Kind: ResumeForeign}
-	case lines == 1 && len(header) > 0:
+	case len(header) > 0:
 		return Resume{Kind: ResumeGiven, ID: header}
 	}
 	for _, name := range resumeNames {

@@ -27,7 +27,7 @@ func TestRequestPathDoesNotAllocate(t *testing.T) {
 			fields = g.AppendFields(fields[:0])
 			fields = g.AppendPreflightFields(fields[:0])
 		}
-		if ResumeID(nil, 0, query, scratch).Kind != ResumeGiven {
+		if ResumeID(nil, false, query, scratch).Kind != ResumeGiven {
 			t.Fatal("no id")
 		}
 	})

@@ -118,6 +118,8 @@ func parsePath(path string) (string, error) {
 		return refuse("path parameters are not supported yet")
 	case strings.Contains(path, "*"):
 		return refuse("paths are exact, without wildcards")
+	case strings.Contains(path, `\`):
+		return refuse("requests with a backslash are refused")
 	case strings.Contains(path, "%"):
 		return refuse("write it decoded, without %")
 	case strings.Contains(path, "//"):

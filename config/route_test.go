@@ -28,6 +28,7 @@ func TestParsePath(t *testing.T) {
 		{"/{a}", "path parameters are not supported yet"},
 		{"/a}", "path parameters are not supported yet"},
 		{"/a/*", "paths are exact, without wildcards"},
+		{`/a\b`, "requests with a backslash are refused"},
 		{"/a%20b", "write it decoded, without %"},
 		{"//", "it has an empty segment"},
 		{"/a//b", "it has an empty segment"},

@@ -124,8 +124,13 @@ func TestOutcome(t *testing.T) {
 func TestNoRecordForgesAField(t *testing.T) {
 	for _, evil := range []string{"x\ndata: forged\n\n", "x\rdata: forged\r\r", "x\r\nid: 9\r\n\r\n", "\n\nevent: challenge\ndata: {}\n\n", "\x00\nretry: 1\n"} {
 		for _, f := range []Format{
-			{}, {Binary: Base64}, {Envelope: true}, {Event: EventName{Header: "h"}}, {Event: EventName{JSON: "h"}},
-			{Envelope: true, Event: EventName{Header: "h"}}, {MaxEvent: 1},
+			{},
+			{Binary: Base64},
+			{Envelope: true},
+			{Event: EventName{Header: "h"}},
+			{Event: EventName{JSON: "h"}},
+			{Envelope: true, Event: EventName{Header: "h"}},
+			{MaxEvent: 1},
 		} {
 			quoted, _ := json.Marshal(map[string]string{"h": evil})
 			for _, value := range [][]byte{nil, []byte("v"), []byte(evil), quoted} {
@@ -146,11 +151,41 @@ func TestEventNames(t *testing.T) {
 		name string
 		want bool
 	}{
-		{"order.created", true}, {"message", true}, {"été", true}, {"注文", true}, {"a b: c", true}, {" a ", true},
-		{"Error", true}, {"errors", true}, {"\u00a0", true}, {"À", true}, {"\U0001F600", true}, {"\uFEFF", true}, {long, true},
-		{"", false}, {long + "x", false}, {"a\nb", false}, {"a\rb", false}, {"a\x00", false}, {"\x1f", false}, {"a\tb", false}, {"\x7f", false},
-		{"\u0080", false}, {"a\u0085b", false}, {"\u009f", false}, {"\xff", false}, {"a\xc2", false}, {"\xc2a", false}, {"\xed\xa0\x80", false},
-		{"resync", false}, {"delete", false}, {"challenge", false}, {"live", false}, {"skipped", false}, {"error", false}, {"open", false},
+		{"order.created", true},
+		{"message", true},
+		{"été", true},
+		{"注文", true},
+		{"a b: c", true},
+		{" a ", true},
+		{"Error", true},
+		{"errors", true},
+		{"\u00a0", true},
+		{"À", true},
+		{"\U0001F600", true},
+		{"\uFEFF", true},
+		{long, true},
+		{"", false},
+		{long + "x", false},
+		{"a\nb", false},
+		{"a\rb", false},
+		{"a\x00", false},
+		{"\x1f", false},
+		{"a\tb", false},
+		{"\x7f", false},
+		{"\u0080", false},
+		{"a\u0085b", false},
+		{"\u009f", false},
+		{"\xff", false},
+		{"a\xc2", false},
+		{"\xc2a", false},
+		{"\xed\xa0\x80", false},
+		{"resync", false},
+		{"delete", false},
+		{"challenge", false},
+		{"live", false},
+		{"skipped", false},
+		{"error", false},
+		{"open", false},
 	} {
 		r := &Record{Value: []byte("v"), Headers: []Header{{"h", []byte(c.name)}}}
 		_, out, event := encode(t, Format{Event: EventName{Header: "h"}}, r)
@@ -221,7 +256,10 @@ func TestGrowingValues(t *testing.T) {
 
 func TestReplacedLikeABrowser(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
-		{"", ""}, {"a", "a"}, {"é€\U0001F600", "é€\U0001F600"}, {"\uFFFD", "\uFFFD"},
+		{"", ""},
+		{"a", "a"},
+		{"é€\U0001F600", "é€\U0001F600"},
+		{"\uFFFD", "\uFFFD"},
 		{"\xff\xfe", "\uFFFD\uFFFD"},
 		{"\x80a\xbf", "\uFFFDa\uFFFD"},
 		{"\xc0\x80", "\uFFFD\uFFFD"},           // overlong
@@ -233,9 +271,15 @@ func TestReplacedLikeABrowser(t *testing.T) {
 		{"\xf4\x90\x80\x80", "\uFFFD\uFFFD\uFFFD\uFFFD"}, // past U+10FFFF
 		{"\xf4\x8f\xbf\xbf", "\U0010FFFF"},
 		{"\xf5\x80", "\uFFFD\uFFFD"},
-		{"\xe2\x82", "\uFFFD"}, {"\xe2", "\uFFFD"}, {"\xf0\x9f\x92", "\uFFFD"}, {"\xf0\x9f", "\uFFFD"},
-		{"\xf0\x9f\x92x", "\uFFFDx"}, {"\xe2\x82\xe2\x82\xac", "\uFFFD€"}, {"\xf0\x9f\xe2\x82", "\uFFFD\uFFFD"},
-		{"\xc3\xc3\xa9", "\uFFFDé"}, {"caf\xe9 cr\xe8me", "caf\uFFFD cr\uFFFDme"},
+		{"\xe2\x82", "\uFFFD"},
+		{"\xe2", "\uFFFD"},
+		{"\xf0\x9f\x92", "\uFFFD"},
+		{"\xf0\x9f", "\uFFFD"},
+		{"\xf0\x9f\x92x", "\uFFFDx"},
+		{"\xe2\x82\xe2\x82\xac", "\uFFFD€"},
+		{"\xf0\x9f\xe2\x82", "\uFFFD\uFFFD"},
+		{"\xc3\xc3\xa9", "\uFFFDé"},
+		{"caf\xe9 cr\xe8me", "caf\uFFFD cr\uFFFDme"},
 	} {
 		if got := string(appendReplaced([]byte("<"), []byte(c.in))); got != "<"+c.want {
 			t.Errorf("%q: got %q, want %q", c.in, got[1:], c.want)

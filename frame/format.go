@@ -3,6 +3,7 @@ package frame
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -120,10 +121,8 @@ func (e *Encoder) nameFrom(n EventName) error {
 	e.fixed, e.header = []byte(n.Fixed), n.Header
 	if n.JSON != "" {
 		e.path = strings.Split(n.JSON, ".")
-		for _, step := range e.path {
-			if step == "" {
-				return fmt.Errorf("event.json: %q has an empty step", n.JSON)
-			}
+		if slices.Contains(e.path, "") {
+			return fmt.Errorf("event.json: %q has an empty step", n.JSON)
 		}
 	}
 	return nil

@@ -24,8 +24,16 @@ func TestEncodingAllocatesNothing(t *testing.T) {
 	id := []byte(testID)
 	var dst []byte
 	for _, f := range []Format{
-		{}, {Binary: Base64}, {Binary: Drop}, {Envelope: true}, {Envelope: true, Binary: Base64}, {MaxEvent: 1}, {Delete: DeleteSkip},
-		{Event: EventName{Fixed: "order"}}, {Event: EventName{Header: "h"}}, {Event: EventName{JSON: "type"}},
+		{},
+		{Binary: Base64},
+		{Binary: Drop},
+		{Envelope: true},
+		{Envelope: true, Binary: Base64},
+		{MaxEvent: 1},
+		{Delete: DeleteSkip},
+		{Event: EventName{Fixed: "order"}},
+		{Event: EventName{Header: "h"}},
+		{Event: EventName{JSON: "type"}},
 	} {
 		e := mustEncoder(t, f)
 		noAllocs(t, fmt.Sprintf("%+v", f), func() {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -116,12 +117,7 @@ func wantName(n EventName, r *Record) string {
 	if !utf8.ValidString(name) || len(name) > 256 || strings.ContainsFunc(name, unicode.IsControl) {
 		return "message"
 	}
-	for _, reserved := range strings.Fields("resync delete challenge live skipped error open") {
-		if name == reserved {
-			return "message"
-		}
-	}
-	if name == "" {
+	if name == "" || slices.Contains(strings.Fields("resync delete challenge live skipped error open"), name) {
 		return "message"
 	}
 	return name

@@ -170,8 +170,10 @@ func anyPosition() *rapid.Generator[Position] {
 		p := make(Position, rapid.IntRange(1, 5).Draw(t, "groups"))
 		for i := range p {
 			p[i].Tag = rapid.SampledFrom([]Tag{
-				{}, MakeTag("a", TopicID{}), MakeTag("b", TopicID{1}), MakeTag("c", TopicID{2}),
-				{[2]byte{'A', 'A'}, [3]byte{'A', 'A', 'A'}}, {[2]byte{'_', '_'}, [3]byte{'_', '-', '_'}},
+				{},
+				MakeTag("a", TopicID{}), MakeTag("b", TopicID{1}), MakeTag("c", TopicID{2}),
+				{[2]byte{'A', 'A'}, [3]byte{'A', 'A', 'A'}},
+				{[2]byte{'_', '_'}, [3]byte{'_', '-', '_'}},
 			}).Draw(t, "tag")
 			ids := rapid.SliceOfNDistinct(rapid.OneOf(rapid.Int32Range(0, 30), rapid.Int32Range(0, math.MaxInt32)),
 				0, 20, rapid.ID).Draw(t, "partitions")

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"tailcast/internal/jsonfield"
@@ -62,9 +63,9 @@ func (e *Encoder) name(r *Record) (name []byte, unnamed bool) {
 // lastHeader returns the value of the last header of a name, as Kafka's own
 // lastHeader does, or nil.
 func lastHeader(headers []Header, name string) []byte {
-	for i := len(headers) - 1; i >= 0; i-- {
-		if headers[i].Name == name {
-			return headers[i].Value
+	for _, h := range slices.Backward(headers) {
+		if h.Name == name {
+			return h.Value
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package jsonfield
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -75,7 +76,7 @@ func TestLookup(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			doc := []byte(c.doc)
-			got, ok := Lookup(doc[:len(doc):len(doc)], strings.Split(c.path, "."), nil)
+			got, ok := Lookup(slices.Clip(doc), strings.Split(c.path, "."), nil)
 			if !ok {
 				got = []byte(none)
 			}

@@ -10,7 +10,10 @@
 //	Parser   an event stream (WHATWG HTML 9.2)
 package ssetest
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Event is what a page's listener is called with.
 type Event struct {
@@ -108,12 +111,9 @@ func (p *Parser) field(name string, value []rune) {
 	case "data":
 		p.data = append(append(p.data, value...), '\n')
 	case "id":
-		for _, r := range value {
-			if r == 0 {
-				return
-			}
+		if !slices.Contains(value, 0) {
+			p.idBuffer = string(value)
 		}
-		p.idBuffer = string(value)
 	case "retry":
 		for _, r := range value {
 			if r < '0' || r > '9' {

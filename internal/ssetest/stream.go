@@ -31,7 +31,7 @@ func (s *Stream) Feed(b []byte) ([]Event, error) {
 			return nil, nil
 		}
 		end += len("\r\n\r\n")
-		head, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(s.head[:end])), nil)
+		head, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(s.head[:end])), nil) //nolint:bodyclose // it is given the head alone
 		if err != nil {
 			return nil, fmt.Errorf("response head: %w", err)
 		}

@@ -1,0 +1,266 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// readBytes is how much one read takes: many events, and still at home in
+	// the second-level cache.
+	readBytes = 64 << 10
+	// choreEvery is how often slow streams read, streams come back and cuts
+	// are looked for.
+	choreEvery = 5 * time.Millisecond
+	// readyMax bounds what one wait reports, and so the time between chores.
+	readyMax = 1024
+)
+
+// Client holds many streams on one epoll instance. It belongs to one
+// goroutine, and makes progress only inside Open and Run.
+type Client struct {
+	cfg     Config
+	to      target
+	request []byte // all of a request but Last-Event-ID and the empty line
+	rng     *rand.Rand
+	tally   tally
+	status  map[int]int64
+	window  window
+
+	ep    int
+	ready []unix.EpollEvent
+	buf   []byte
+	conns []conn
+
+	start   time.Time
+	now     time.Duration // since start; read once a turn
+	chores  time.Duration // when they are due
+	queue   []int32       // streams to connect as soon as fewer than cfg.Opening wait
+	waiting []int32       // streams that come back at their due time
+	opening int           // connections that wait for their response head
+	settled int           // streams that have opened once, or never will
+	gone    int           // streams that have ended for good
+	openFor time.Duration // what the first opening took
+}
+
+// New makes a client; it connects nothing yet.
+func New(cfg Config) (*Client, error) {
+	to, err := cfg.prepare()
+	if err != nil {
+		return nil, err
+	}
+	cl := &Client{
+		cfg: cfg, to: to,
+		request: []byte("GET " + to.path + " HTTP/1.1\r\nHost: " + to.host +
+			"\r\nAccept: text/event-stream\r\nCache-Control: no-cache\r\n"),
+		rng:    rand.New(rand.NewPCG(cfg.Seed, 0)),
+		tally:  tally{verify: cfg.Verify},
+		status: map[int]int64{},
+		ready:  make([]unix.EpollEvent, readyMax),
+		buf:    make([]byte, readBytes),
+		conns:  make([]conn, cfg.Conns),
+		start:  time.Now(),
+	}
+	if cl.ep, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("epoll_create1: %w", err)
+	}
+	for i := range cl.conns {
+		c := &cl.conns[i]
+		c.fd, c.kind = -1, cfg.kind(i)
+		c.judge = judge{tally: &cl.tally, stream: i, sample: i%cfg.Sample == 0}
+		c.out = &c.judge
+		cl.queue = append(cl.queue, int32(i))
+	}
+	return cl, nil
+}
+
+// Open connects every stream and returns when each has its response head. An
+// error means that some have not; the client may still be used.
+func (cl *Client) Open(ctx context.Context) error {
+	began := time.Now()
+	for cl.settled < len(cl.conns) && ctx.Err() == nil {
+		if err := cl.turn(choreEvery); err != nil {
+			return err
+		}
+	}
+	cl.openFor = time.Since(began)
+	if bad := cl.gone + len(cl.conns) - cl.settled; bad > 0 {
+		return fmt.Errorf("%d of %d streams did not open: %s", bad, len(cl.conns), cl.whyNot(ctx))
+	}
+	return nil
+}
+
+func (cl *Client) whyNot(ctx context.Context) string {
+	switch {
+	case len(cl.tally.faults) > 0:
+		return cl.tally.faults[0]
+	case ctx.Err() != nil:
+		return "no response head in time"
+	}
+	return "see the counts"
+}
+
+// Run reads for the time d, or until ctx is done.
+func (cl *Client) Run(ctx context.Context, d time.Duration) error {
+	return cl.runUntil(ctx, d, func() bool { return false })
+}
+
+// RunTotal reads until every normal and reconnecting stream has got n events
+// since the start. It returns an error if that takes longer than d.
+func (cl *Client) RunTotal(ctx context.Context, n int64, d time.Duration) error {
+	enough := func() bool { return cl.behind(n) == 0 }
+	if err := cl.runUntil(ctx, d, enough); err != nil {
+		return err
+	}
+	if bad := cl.behind(n); bad > 0 {
+		return fmt.Errorf("%d streams have not got %d events after %v", bad, n, d)
+	}
+	return nil
+}
+
+// behind is how many of the streams that read all have fewer than n events.
+func (cl *Client) behind(n int64) (bad int) {
+	for i := range cl.conns {
+		c := &cl.conns[i]
+		if (c.kind == Normal || c.kind == Reconnecting) && c.events < n {
+			bad++
+		}
+	}
+	return bad
+}
+
+// runUntil looks for enough each time chores are due, not each turn.
+func (cl *Client) runUntil(ctx context.Context, d time.Duration, enough func() bool) error {
+	end := time.Now().Add(d)
+	for ctx.Err() == nil {
+		left := time.Until(end)
+		if left <= 0 {
+			return nil
+		}
+		due := cl.chores
+		if err := cl.turn(min(left, choreEvery)); err != nil {
+			return err
+		}
+		if cl.chores != due && enough() {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+// Cut makes n streams, chosen at random among the normal and reconnecting ones
+// that are open, cut their connection at the next bytes that come, and come
+// back.
+func (cl *Client) Cut(n int) {
+	for _, i := range cl.rng.Perm(len(cl.conns)) {
+		c := &cl.conns[i]
+		if n == 0 {
+			return
+		}
+		if c.state == open && c.reads() && !c.cutting {
+			c.cutting, c.due = true, cl.now
+			n--
+		}
+	}
+}
+
+// Close closes every connection.
+func (cl *Client) Close() error {
+	for i := range cl.conns {
+		if c := &cl.conns[i]; c.fd >= 0 {
+			_ = unix.Close(c.fd)
+			c.fd, c.state = -1, closed
+		}
+	}
+	return unix.Close(cl.ep)
+}
+
+// turn is one round of the loop: start connections, wait, read.
+func (cl *Client) turn(wait time.Duration) error {
+	cl.now = time.Since(cl.start)
+	if cl.now >= cl.chores {
+		cl.doChores()
+		cl.chores = cl.now + choreEvery
+	}
+	for len(cl.queue) > 0 && cl.opening < cl.cfg.Opening {
+		i := cl.queue[0]
+		cl.queue = cl.queue[1:]
+		if err := cl.connect(i); err != nil {
+			return err
+		}
+	}
+	ms := int((wait + time.Millisecond - 1) / time.Millisecond)
+	n, err := unix.EpollWait(cl.ep, cl.ready, ms)
+	if err != nil {
+		if err == unix.EINTR {
+			return nil
+		}
+		return fmt.Errorf("epoll_wait: %w", err)
+	}
+	for _, ev := range cl.ready[:n] {
+		if c := &cl.conns[ev.Fd]; c.turn == ev.Pad { // else it closed a moment ago
+			if err := cl.handle(c, ev.Events); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// doChores does what is due by time.
+func (cl *Client) doChores() {
+	still := cl.waiting[:0]
+	for _, i := range cl.waiting {
+		if cl.conns[i].due <= cl.now {
+			cl.queue = append(cl.queue, i)
+		} else {
+			still = append(still, i)
+		}
+	}
+	cl.waiting = still
+	for i := range cl.conns {
+		c := &cl.conns[i]
+		if c.state != open {
+			continue
+		}
+		switch {
+		case c.kind == Slow:
+			cl.readSlowly(c)
+		case c.cutting && cl.now > c.due+cutWithin:
+			cl.drop(c, &cl.tally.counts.Cut, true)
+		case c.kind == Reconnecting && !c.cutting && cl.cfg.ReconnectEvery > 0 && cl.now >= c.due:
+			c.cutting = true
+		}
+	}
+}
+
+// handle acts on what epoll says of c.
+func (cl *Client) handle(c *conn, events uint32) error {
+	switch {
+	case c.state == connecting:
+		return cl.ask(c)
+	case c.kind == Stalled || c.kind == Slow: // they ask only for the end
+		cl.drop(c, cl.endOf(c), false)
+	case c.cutting:
+		cl.read(c, 1+cl.rng.IntN(cutBytesMax))
+		if c.state == open {
+			cl.drop(c, &cl.tally.counts.Cut, true)
+		}
+	default:
+		cl.read(c, readBytes)
+	}
+	return nil
+}
+
+// endOf tells a reset from a FIN for a stream that doesn't read.
+func (cl *Client) endOf(c *conn) *int64 {
+	errno, err := unix.GetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err == nil && errno == 0 {
+		return &cl.tally.counts.EndedEOF
+	}
+	return &cl.tally.counts.EndedReset
+}

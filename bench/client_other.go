@@ -1,0 +1,39 @@
+//go:build !linux
+
+package bench
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Client needs epoll, and so Linux.
+type Client struct{}
+
+// New fails: the load client needs Linux.
+func New(Config) (*Client, error) { return nil, errors.New("the load client needs Linux") }
+
+// Open needs Linux.
+func (*Client) Open(context.Context) error { return nil }
+
+// Run needs Linux.
+func (*Client) Run(context.Context, time.Duration) error { return nil }
+
+// RunTotal needs Linux.
+func (*Client) RunTotal(context.Context, int64, time.Duration) error { return nil }
+
+// Cut needs Linux.
+func (*Client) Cut(int) {}
+
+// Measure needs Linux.
+func (*Client) Measure() {}
+
+// Measured needs Linux.
+func (*Client) Measured() {}
+
+// Result needs Linux.
+func (*Client) Result() Result { return Result{} }
+
+// Close needs Linux.
+func (*Client) Close() error { return nil }

@@ -1,0 +1,117 @@
+package bench
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"time"
+)
+
+// Kind is how a stream behaves.
+type Kind string
+
+// The kinds of streams.
+const (
+	Normal       Kind = "normal"       // reads what comes
+	Reconnecting Kind = "reconnecting" // reads, cuts its connection now and then, and comes back
+	Slow         Kind = "slow"         // reads so many bytes a second
+	Stalled      Kind = "stalled"      // never reads
+)
+
+// Config says what a client does. The zero value of a field that has a default
+// means that default.
+type Config struct {
+	URL   string // http://host:port/path, IPv4
+	Conns int    // all streams, those of the kinds below included
+
+	Stalled int
+	Slow    int
+	// SlowRate is how many bytes a second a slow stream reads.
+	SlowRate int
+	// Reconnecting streams cut their connection, at any byte, after a random
+	// time of ReconnectEvery on average; zero: only when Cut says so.
+	Reconnecting   int
+	ReconnectEvery time.Duration
+
+	// Reopen makes normal streams come back, too, when the server ends them.
+	Reopen bool
+	// RetryMax bounds the time before a stream comes back, which is what the
+	// server's last retry field said, or 2 s.
+	RetryMax time.Duration
+
+	// Opening bounds the connections that wait for their response head at a
+	// time (256): below any listener's backlog.
+	Opening int
+	// Verify checks ids and that every record comes once, in partition order.
+	Verify bool
+	// Sample measures the latency on one of so many streams (100).
+	Sample int
+	// Seed makes the random choices repeatable; zero takes the clock's.
+	Seed uint64
+}
+
+// retryDefault is how long a stream waits that was told no retry time: what
+// Chromium and Firefox do, to the second.
+const retryDefault = 2 * time.Second
+
+// connsPerSource is how many connections use one loopback source address: a
+// server's port and an address allow some 28,000 (ip_local_port_range).
+const connsPerSource = 10_000
+
+// target is the parsed URL.
+type target struct {
+	addr *net.TCPAddr
+	host string
+	path string
+}
+
+// prepare sets the defaults and reports what makes no sense.
+func (cfg *Config) prepare() (target, error) {
+	var t target
+	u, err := url.Parse(cfg.URL)
+	if err != nil {
+		return t, fmt.Errorf("url: %w", err)
+	}
+	if u.Scheme != "http" || u.Port() == "" {
+		return t, fmt.Errorf("url %q: want http://host:port/path", cfg.URL)
+	}
+	if t.addr, err = net.ResolveTCPAddr("tcp4", u.Host); err != nil {
+		return t, fmt.Errorf("url %q: %w", cfg.URL, err)
+	}
+	t.host, t.path = u.Host, u.RequestURI()
+	switch {
+	case cfg.Conns < 1:
+		return t, fmt.Errorf("%d streams: want at least one", cfg.Conns)
+	case cfg.Conns > 200*connsPerSource:
+		return t, fmt.Errorf("%d streams: want at most %d", cfg.Conns, 200*connsPerSource)
+	case cfg.Stalled < 0 || cfg.Slow < 0 || cfg.Reconnecting < 0,
+		cfg.Stalled+cfg.Slow+cfg.Reconnecting > cfg.Conns:
+		return t, fmt.Errorf("%d stalled, %d slow and %d reconnecting streams of %d", cfg.Stalled, cfg.Slow, cfg.Reconnecting, cfg.Conns)
+	case cfg.Slow > 0 && cfg.SlowRate < 1:
+		return t, fmt.Errorf("slow streams at %d bytes a second", cfg.SlowRate)
+	}
+	if cfg.Opening < 1 {
+		cfg.Opening = 256
+	}
+	if cfg.Sample < 1 {
+		cfg.Sample = 100
+	}
+	if cfg.Seed == 0 {
+		cfg.Seed = uint64(time.Now().UnixNano())
+	}
+	return t, nil
+}
+
+// kind is the behaviour of stream i: the stalled are last, so that every
+// source address has some of the others.
+func (cfg *Config) kind(i int) Kind {
+	switch {
+	case i >= cfg.Conns-cfg.Stalled:
+		return Stalled
+	case i >= cfg.Conns-cfg.Stalled-cfg.Slow:
+		return Slow
+	case i < cfg.Reconnecting:
+		return Reconnecting
+	}
+	return Normal
+}

@@ -1,0 +1,147 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+)
+
+const (
+	// faultsMax bounds the fault texts kept; the first ones tell the story.
+	faultsMax = 16
+	// partitionsMax bounds what a stream remembers of a lying payload.
+	partitionsMax = 10_000
+)
+
+// tally is what the streams of a client add up to.
+type tally struct {
+	counts  Counts
+	verify  bool
+	faults  []string
+	latency histogram
+
+	// measuring says that latencies count; now is the clock when the bytes
+	// being read came, in nanoseconds since 1970.
+	measuring bool
+	now       int64
+}
+
+// fault keeps a text for people to read; the counts are kept by the caller.
+func (t *tally) fault(format string, args ...any) {
+	if len(t.faults) < faultsMax {
+		t.faults = append(t.faults, fmt.Sprintf(format, args...))
+	}
+}
+
+// judge counts and checks the events of one stream, across its connections. It
+// is the stream's sink.
+type judge struct {
+	tally  *tally
+	stream int // its number, for fault texts
+	sample bool
+	events int64
+	marks  []mark // by partition
+}
+
+func (j *judge) comment() { j.tally.counts.Comments++ }
+
+func (j *judge) idOnly(e *event) {
+	j.tally.counts.IDBlocks++
+	j.checkID(e)
+}
+
+func (j *judge) event(e *event) {
+	n := &j.tally.counts
+	switch e.name {
+	case resyncName:
+		n.Resyncs++
+		j.checkID(e)
+		for i := range j.marks {
+			j.marks[i].restart()
+		}
+		return
+	case skippedName:
+		n.Skipped++
+		j.checkID(e)
+		j.skip(e.text)
+		return
+	case deleteName:
+		n.Deletes++
+		j.checkID(e)
+		return
+	case liveName:
+		n.Live++
+		return
+	case otherName:
+		n.Named++
+	case unnamed:
+	}
+	n.Events++
+	j.events++
+	if j.sample && j.tally.measuring && e.ok {
+		j.tally.latency.record(time.Duration(j.tally.now - e.payload.Time))
+	}
+	if j.tally.verify {
+		j.check(e)
+	}
+}
+
+// check judges one record.
+func (j *judge) check(e *event) {
+	n := &j.tally.counts
+	if !e.ok || e.lines != 1 || e.payload.Partition >= partitionsMax {
+		n.Unreadable++
+		j.tally.fault("stream %d: data that is no payload: %.80q", j.stream, e.text)
+		return
+	}
+	p := e.payload.Partition
+	for int(p) >= len(j.marks) {
+		j.marks = append(j.marks, newMark())
+	}
+	m := &j.marks[p]
+	want := m.next
+	verdict, missing := m.see(e.payload.Seq)
+	n.Missing += missing
+	switch verdict {
+	case afterGap:
+		n.Gaps++
+		j.tally.fault("stream %d: partition %d: gap: got record %d, want %d", j.stream, p, e.payload.Seq, want)
+	case late:
+		n.Reordered++
+		j.tally.fault("stream %d: partition %d: record %d came late, after %d", j.stream, p, e.payload.Seq, want-1)
+	case duplicate:
+		n.Duplicates++
+		j.tally.fault("stream %d: partition %d: record %d came again, after %d", j.stream, p, e.payload.Seq, want-1)
+	case inOrder:
+	}
+	offset, ok := readID(e.id, p) // an absent id is an empty one, which is none
+	if ok && verdict == inOrder {
+		ok = m.seeOffset(offset)
+	}
+	if !ok {
+		n.BadIDs++
+		j.tally.fault("stream %d: partition %d: record %d has id %.200q", j.stream, p, e.payload.Seq, e.id)
+	}
+}
+
+// checkID checks the form of an id that stands for no record.
+func (j *judge) checkID(e *event) {
+	if !j.tally.verify || !e.hasID {
+		return
+	}
+	if _, ok := readID(e.id, 0); !ok {
+		j.tally.counts.BadIDs++
+		j.tally.fault("stream %d: id %.200q", j.stream, e.id)
+	}
+}
+
+// skip takes a record as seen that the server named in a skipped event.
+func (j *judge) skip(text []byte) {
+	_, rest, ok := bytes.Cut(text, []byte(`"partition":`))
+	if !ok {
+		return
+	}
+	if p, _, ok := number(rest); ok && p < int64(len(j.marks)) && j.marks[p].next != anySeq {
+		j.marks[p].next++
+	}
+}

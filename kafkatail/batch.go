@@ -1,0 +1,49 @@
+package kafkatail
+
+import (
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"tailcast/frame"
+)
+
+// batch is scratch space that records are converted in, kept from fetch to
+// fetch. Its records alias the library's, which are handed back after Append.
+type batch struct {
+	recs    []frame.Record
+	headers []frame.Header // of all recs, one run each
+}
+
+func (b *batch) len() int { return len(b.recs) }
+
+// add converts one record and returns how many the batch holds.
+func (b *batch) add(topic string, rec *kgo.Record) int {
+	r := frame.Record{
+		Topic:     topic,
+		Partition: rec.Partition,
+		Offset:    rec.Offset,
+		Time:      rec.Timestamp.UnixMilli(),
+		Key:       rec.Key,
+		Value:     rec.Value,
+	}
+	if len(rec.Headers) > 0 {
+		from := len(b.headers)
+		for i := range rec.Headers {
+			b.headers = append(b.headers, frame.Header{Name: rec.Headers[i].Key, Value: rec.Headers[i].Value})
+		}
+		r.Headers = b.headers[from:len(b.headers):len(b.headers)]
+	}
+	b.recs = append(b.recs, r)
+	return len(b.recs)
+}
+
+// appendTo gives the records to a topic's sinks, empties the batch and returns
+// the offset after its last record.
+func (b *batch) appendTo(tp *topic, partition int32) (next int64) {
+	next = b.recs[len(b.recs)-1].Offset + 1
+	tp.append(partition, b.recs)
+	// Nothing of the fetch may stay reachable from here.
+	clear(b.recs)
+	clear(b.headers)
+	b.recs, b.headers = b.recs[:0], b.headers[:0]
+	return next
+}

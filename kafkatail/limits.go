@@ -1,0 +1,44 @@
+package kafkatail
+
+import "time"
+
+// Limits. Each says what it protects and where the number comes from.
+const (
+	// batchRecordsMax bounds the records given to a sink in one Append, and
+	// so the time a feed's lock is held: about 50 us at 200 ns a record.
+	batchRecordsMax = 256
+	// fetchBytesMax and partitionBytesMax bound what one fetch asks of a
+	// broker. Memory is about brokers x fetchBytesMax x compression ratio;
+	// the library's 50 MiB is for batch jobs.
+	fetchBytesMax     = 16 << 20
+	partitionBytesMax = 1 << 20
+	// responseBytesMax is the longest answer read from a broker. A batch
+	// above the fetch limits comes whole (KIP-74), so this bounds the batch.
+	responseBytesMax = 64 << 20
+	// decompressBytesMax bounds one batch after decompression: a small batch
+	// of zeros must not become gigabytes. Such a batch is skipped.
+	decompressBytesMax = 64 << 20
+	// passwordBytesMax refuses a file that is no password.
+	passwordBytesMax = 64 << 10
+	// pauseMin and pauseMax bound how long a partition that answers with
+	// errors is left alone; without it the library asks again at once,
+	// thousands of times a second.
+	pauseMin = 50 * time.Millisecond
+	pauseMax = time.Second
+	// errorsForget is the silence after which a partition's errors start to
+	// count from zero. A fetch without records is not shown to us, so success
+	// on an idle partition can't be seen.
+	errorsForget = 10 * time.Second
+	// lookGapMin bounds how often being woken makes the keeper look.
+	lookGapMin = 100 * time.Millisecond
+	// openGrace is how long a topic's first opening waits for the offsets of
+	// partitions that have a leader; the rest is opened as unknown.
+	openGrace = 2 * time.Second
+	// probesMax bounds the partitions one look probes.
+	probesMax = 4
+	// retiredMax is how many former ids of a topic are remembered, so that a
+	// broker that lags behind can't bring one back.
+	retiredMax = 8
+	// closeMax is how long Run waits for a client to close.
+	closeMax = 5 * time.Second
+)

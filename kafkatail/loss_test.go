@@ -1,0 +1,188 @@
+package kafkatail
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tailcast/frame"
+)
+
+func wantLoss(t testing.TB, rec *recorder, want ...loss) {
+	t.Helper()
+	got := rec.lost()
+	same := slices.EqualFunc(got, want, func(a, b loss) bool {
+		return a.reason == b.reason && slices.Equal(a.ranges, b.ranges) && slices.Equal(a.parts, b.parts)
+	})
+	if !same {
+		t.Errorf("lost %+v, want %+v", got, want)
+	}
+}
+
+// Retention overtakes the tail: what is gone is said, what is left is read
+// (cases C01, C06).
+func TestDeleteRecordsOvertakes(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(2, "a"))
+	tail := startTail(t, c.ListenAddrs())
+	rec := tail.follow(t, "a")
+	cl := c.client()
+	produce(t, cl, "a", 1, 3)
+	wantOffsets(t, rec, 1, upTo(0, 3))
+	hold := c.Fault(kfake.Fault{Keys: fetches, Partitions: []int32{1}, Err: kerr.KafkaStorageError, Count: -1})
+	produce(t, cl, "a", 1, 9)
+	if err := c.DeleteRecords("a", 1, 10); err != nil {
+		t.Fatal(err)
+	}
+	hold.Remove()
+	wantOffsets(t, rec, 1, append(upTo(0, 3), 10, 11))
+	wantLoss(t, rec, loss{frame.Expired, []frame.Range{{Topic: "a", Partition: 1, From: 3, To: 9}}, []frame.Partition{{ID: 1, Next: 10}}})
+	produce(t, cl, "a", 0, 2)
+	produce(t, cl, "a", 1, 1)
+	wantOffsets(t, rec, 0, upTo(0, 2))
+	wantOffsets(t, rec, 1, append(upTo(0, 3), 10, 11, 12))
+	// Without the pause the library repeats the fetch thousands of times.
+	if n := tail.errorCount(kindOutOfRange); n == 0 || n > 10 {
+		t.Errorf("%d out of range errors were seen", n)
+	}
+	if n := tail.Status().Counters.Resyncs["expired"]; n != 1 {
+		t.Errorf("%d losses counted", n)
+	}
+}
+
+// shorten makes brokers say that the only partition of a ends at end.
+func shorten(c *cluster, end int64) (undo func()) {
+	on := true
+	c.ControlKey(int16(kmsg.ListOffsets), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if !on {
+			c.DropControl()
+			return nil, nil, false
+		}
+		req := kreq.(*kmsg.ListOffsetsRequest)
+		resp := req.ResponseKind().(*kmsg.ListOffsetsResponse)
+		t := kmsg.NewListOffsetsResponseTopic()
+		t.Topic = "a"
+		p := kmsg.NewListOffsetsResponseTopicPartition()
+		if req.Topics[0].Partitions[0].Timestamp == atEnd {
+			p.Offset = end
+		} else {
+			p.Offset = 0
+		}
+		t.Partitions = append(t.Partitions, p)
+		resp.Topics = append(resp.Topics, t)
+		return resp, nil, true
+	})
+	return func() { on = false }
+}
+
+// The log ends before the position and brokers refuse it (case C08): reading
+// goes on at the end.
+func TestTruncatedOutOfRange(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(1, "a"))
+	tail := startTail(t, c.ListenAddrs(), confirmNever)
+	rec := tail.follow(t, "a")
+	produce(t, c.client(), "a", 0, 10)
+	wantOffsets(t, rec, 0, upTo(0, 10))
+	shorten(c, 7)
+	f := c.Fault(kfake.Fault{Keys: fetches, Err: kerr.OffsetOutOfRange})
+	if err := f.Wait(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	wantOffsets(t, rec, 0, upTo(0, 10)) // 7 to 9 once more: kfake has them still
+	eventually(t, "the truncation", func() (bool, string) { return len(rec.lost()) > 0, "no loss" })
+	wantLoss(t, rec, loss{frame.Truncated, []frame.Range{{Topic: "a", Partition: 0, From: 7, To: 9}}, []frame.Partition{{ID: 0, Next: 7}}})
+}
+
+// The log ends before the position and nobody says so: fetches wait, and would
+// go on silently once the log has grown past the position. The listed end
+// tells, if it stays so for a while.
+func TestTruncatedInSilence(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(1, "a"))
+	tail := startTail(t, c.ListenAddrs())
+	rec := tail.follow(t, "a")
+	produce(t, c.client(), "a", 0, 10)
+	wantOffsets(t, rec, 0, upTo(0, 10))
+	shorten(c, 6)
+	eventually(t, "the truncation", func() (bool, string) { return len(rec.lost()) > 0, "no loss" })
+	wantLoss(t, rec, loss{frame.Truncated, []frame.Range{{Topic: "a", Partition: 0, From: 6, To: 9}}, []frame.Partition{{ID: 0, Next: 6}}})
+	wantOffsets(t, rec, 0, upTo(0, 10))
+	if n := tail.Status().Counters.Resyncs["truncated"]; n != 1 {
+		t.Errorf("%d truncations counted", n)
+	}
+}
+
+// A broker that is behind for less than the time to confirm truncates nothing
+// (case C05).
+func TestShorterForAMoment(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(1, "a"))
+	tail := startTail(t, c.ListenAddrs(), confirmNever)
+	rec := tail.follow(t, "a")
+	cl := c.client()
+	produce(t, cl, "a", 0, 10)
+	wantOffsets(t, rec, 0, upTo(0, 10))
+	undo := shorten(c, 6)
+	eventually(t, "the short end to be seen", func() (bool, string) {
+		return tail.topicStatus("a").Partitions[0].End == 6, ""
+	})
+	undo()
+	eventually(t, "the end to be back", func() (bool, string) {
+		return tail.topicStatus("a").Partitions[0].End == 10, ""
+	})
+	produce(t, cl, "a", 0, 2)
+	wantOffsets(t, rec, 0, upTo(0, 12))
+	wantLoss(t, rec)
+}
+
+// Leader epochs show where the log was cut (KIP-320): reading goes back there
+// (case C08, a connected client).
+func TestDataLoss(t *testing.T) {
+	c := newCluster(t, kfake.NumBrokers(2), kfake.SeedTopics(1, "a"))
+	tail := startTail(t, c.ListenAddrs(), confirmNever)
+	rec := tail.follow(t, "a")
+	cl := c.client()
+	produce(t, cl, "a", 0, 10)
+	wantOffsets(t, rec, 0, upTo(0, 10))
+	c.ControlKey(int16(kmsg.OffsetForLeaderEpoch), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		req := kreq.(*kmsg.OffsetForLeaderEpochRequest)
+		resp := req.ResponseKind().(*kmsg.OffsetForLeaderEpochResponse)
+		t := kmsg.NewOffsetForLeaderEpochResponseTopic()
+		t.Topic = "a"
+		p := kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
+		p.EndOffset, p.LeaderEpoch = 6, 0
+		t.Partitions = append(t.Partitions, p)
+		resp.Topics = append(resp.Topics, t)
+		return resp, nil, true
+	})
+	if err := c.MoveTopicPartition("a", 0, (c.LeaderFor("a", 0)+1)%2); err != nil {
+		t.Fatal(err)
+	}
+	produce(t, cl, "a", 0, 2)
+	eventually(t, "the data loss", func() (bool, string) { return len(rec.lost()) > 0, "no loss" })
+	wantOffsets(t, rec, 0, upTo(0, 12))
+	wantLoss(t, rec, loss{frame.Truncated, []frame.Range{{Topic: "a", Partition: 0, From: 6, To: 9}}, []frame.Partition{{ID: 0, Next: 6}}})
+}
+
+func confirmNever(c *Config) { c.Timing.Confirm = patience * 2 }
+
+// A batch that would decompress without bounds is skipped, and said; what is
+// before and behind it is read.
+func TestBatchTooLarge(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(1, "a"))
+	tail := startTail(t, c.ListenAddrs(), func(c *Config) { c.decompressBytesMax = 64 << 10 })
+	rec := tail.follow(t, "a")
+	cl := c.client(kgo.ProducerBatchCompression(kgo.ZstdCompression()))
+	send(t, cl, &kgo.Record{Topic: "a", Value: []byte("before")})
+	zeros := &kgo.Record{Topic: "a", Value: bytes.Repeat([]byte{'0'}, 900<<10)}
+	send(t, cl, zeros)
+	send(t, cl, &kgo.Record{Topic: "a", Value: []byte("after")})
+	wantOffsets(t, rec, 0, []int64{0, 2})
+	wantLoss(t, rec, loss{frame.Expired, []frame.Range{{Topic: "a", Partition: 0, From: 1, To: 1}}, []frame.Partition{{ID: 0, Next: 2}}})
+	if n := tail.errorCount(kindTooLarge); n != 1 {
+		t.Errorf("%d batches too large counted", n)
+	}
+}

@@ -67,7 +67,7 @@ func FuzzFile(f *testing.F) {
 			return
 		}
 		for _, r := range l.config.Routes {
-			if r.Path == "" || len(r.Topics) != 1 || r.Format == "" || r.Start == "" || r.Binary == "" || r.Delete == "" {
+			if r.Path == "" || len(r.Topics) != 1 || r.Start == "" || r.Format.Binary == "" || r.Format.Delete == "" {
 				t.Fatalf("half a route: %+v", r)
 			}
 		}

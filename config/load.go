@@ -183,7 +183,8 @@ func lastOf(name string, sources ...[]assignment) item {
 }
 
 // joinRoutes puts the file's routes before those of --route, lets demo have one
-// anyway, and gives the CORS default to those without their own.
+// anyway, and gives them what all share: --max-event, and --cors-origins to those
+// without origins of their own.
 func (l *loader) joinRoutes(file []placedRoute) error {
 	c := l.config
 	all := file
@@ -208,6 +209,7 @@ func (l *loader) joinRoutes(file []placedRoute) error {
 		if !r.ownCORS {
 			r.CORS = c.CORS
 		}
+		r.Format.MaxEvent = int(c.MaxEvent)
 		c.Routes = append(c.Routes, r.Route)
 	}
 	return nil

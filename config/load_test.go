@@ -39,7 +39,7 @@ func mustLoad(t testing.TB, command, args, env, file string) *Config {
 // on them.
 func TestDefaults(t *testing.T) {
 	events := newRoute()
-	events.Path, events.Topics = "/events", []string{"events"}
+	events.Path, events.Topics, events.Format.MaxEvent = "/events", []string{"events"}, 1<<20
 	want := Config{
 		Kafka:         Kafka{Brokers: []string{"127.0.0.1:9092"}, ClientID: "tailcast", Isolation: ReadCommitted},
 		Routes:        []Route{events},

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"tailcast/frame"
 	"tailcast/route"
 )
 
@@ -15,11 +16,8 @@ type Route struct {
 	Path   string   // exact and decoded: /a b, not /a%20b
 	Topics []string // one, until a route can join several
 	Start  Start
-	Format Format
-	Binary Binary
-	Event  EventName
-	Delete Delete
-	CORS   CORS // its own, or Config.CORS
+	Format frame.Format // checked by frame.NewEncoder
+	CORS   CORS         // its own, or Config.CORS
 }
 
 // CORS is which pages of other origins may read answers; checked by
@@ -29,51 +27,15 @@ type CORS struct {
 	Credentials bool
 }
 
-// EventName is where an event takes its name from. At most one field is set;
-// none: events have no name.
-type EventName struct {
-	Fixed  string
-	Header string // name of a record's header
-	JSON   string // path in a record's value, names joined by dots
-}
-
 // Start is where a stream without an id begins.
 type Start string
 
 // StartLatest is the end of the topic.
 const StartLatest Start = "latest"
 
-// Format is what an event's data is.
-type Format string
-
-// The formats.
-const (
-	Raw      Format = "raw"      // the value
-	Envelope Format = "envelope" // a JSON object with the whole record
-)
-
-// Binary is what becomes of values that are not UTF-8.
-type Binary string
-
-// The binary policies.
-const (
-	Replace Binary = "replace" // U+FFFD for what is not UTF-8
-	Base64  Binary = "base64"  // every value of the route, UTF-8 or not
-	Drop    Binary = "drop"    // no event
-)
-
-// Delete is what becomes of tombstones.
-type Delete string
-
-// The tombstone policies.
-const (
-	DeleteEvent Delete = "event" // an event named delete
-	DeleteSkip  Delete = "skip"  // no event
-)
-
 // newRoute returns a route with every default.
 func newRoute() Route {
-	return Route{Start: StartLatest, Format: Raw, Binary: Replace, Delete: DeleteEvent}
+	return Route{Start: StartLatest, Format: frame.Format{Binary: frame.Replace, Delete: frame.DeleteEvent}}
 }
 
 // parseRoute reads PATH=TOPIC, split at the last =, which a path may hold and a
@@ -169,34 +131,21 @@ func parseStart(text string) (Start, error) {
 	return StartLatest, nil
 }
 
-// reserved are the event names a client must be able to trust, or that
-// EventSource uses for itself.
-var reserved = [...]string{"resync", "delete", "challenge", "live", "skipped", "error", "open"}
-
-// parseEventName takes a fixed name of a route's events.
-func parseEventName(text string) (string, error) {
-	for _, r := range reserved {
-		if text == r {
-			return "", fmt.Errorf("%s is a name with a meaning of its own; choose another", quote(text))
-		}
-	}
-	return parseName(text)
+// parseFormat reads the format key: whether data is an envelope.
+func parseFormat(text string) (envelope bool, err error) {
+	word, err := oneOf("raw", "envelope")(text)
+	return word == "envelope", err
 }
 
-// parseJSONPath takes names joined by dots.
-func parseJSONPath(text string) (string, error) {
-	for name := range strings.SplitSeq(text, ".") {
-		if name == "" {
-			return "", fmt.Errorf("%s is not a JSON path (use type or meta.type)", quote(text))
-		}
-	}
-	return parseName(text)
-}
-
-// parseName is parseText without the empty text.
+// parseName takes a name, or a path of names, that a route's events are called
+// by. What else is wrong with it, frame knows.
 func parseName(text string) (string, error) {
-	if text == "" {
+	const most = 256 // bytes; frame takes no longer name of an event
+	switch {
+	case text == "":
 		return "", errors.New("it is empty")
+	case len(text) > most:
+		return "", fmt.Errorf("%s is longer than %d bytes", quote(text), most)
 	}
 	return parseText(text)
 }

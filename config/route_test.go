@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"tailcast/frame"
 )
 
 func TestParsePath(t *testing.T) {
@@ -92,7 +94,7 @@ func TestRouteFlag(t *testing.T) {
 }
 
 func TestRoutesOfTheFile(t *testing.T) {
-	plain := Route{Path: "/a", Topics: []string{"a"}, Start: "latest", Format: "raw", Binary: "replace", Delete: "event"}
+	plain := Route{Path: "/a", Topics: []string{"a"}, Start: "latest", Format: frame.Format{Binary: "replace", Delete: "event", MaxEvent: 1 << 20}}
 	with := func(change func(*Route)) Route {
 		r := plain
 		change(&r)
@@ -109,13 +111,13 @@ func TestRoutesOfTheFile(t *testing.T) {
 		{`{path: /a, topic: 007}`, with(func(r *Route) { r.Topics = []string{"007"} })},
 		{`{path: /a, topic: true}`, with(func(r *Route) { r.Topics = []string{"true"} })},
 		{`{path: "/a,b", topic: a}`, with(func(r *Route) { r.Path = "/a,b" })},
-		{`{path: /a, topic: a, format: envelope}`, with(func(r *Route) { r.Format = Envelope })},
-		{`{path: /a, topic: a, binary: base64}`, with(func(r *Route) { r.Binary = Base64 })},
-		{`{path: /a, topic: a, binary: drop}`, with(func(r *Route) { r.Binary = Drop })},
-		{`{path: /a, topic: a, delete: skip}`, with(func(r *Route) { r.Delete = DeleteSkip })},
-		{`{path: /a, topic: a, event: {fixed: tick}}`, with(func(r *Route) { r.Event.Fixed = "tick" })},
-		{`{path: /a, topic: a, event: {header: ce_type}}`, with(func(r *Route) { r.Event.Header = "ce_type" })},
-		{`{path: /a, topic: a, event: {json: meta.type}}`, with(func(r *Route) { r.Event.JSON = "meta.type" })},
+		{`{path: /a, topic: a, format: envelope}`, with(func(r *Route) { r.Format.Envelope = true })},
+		{`{path: /a, topic: a, binary: base64}`, with(func(r *Route) { r.Format.Binary = frame.Base64 })},
+		{`{path: /a, topic: a, binary: drop}`, with(func(r *Route) { r.Format.Binary = frame.Drop })},
+		{`{path: /a, topic: a, delete: skip}`, with(func(r *Route) { r.Format.Delete = frame.DeleteSkip })},
+		{`{path: /a, topic: a, event: {fixed: tick}}`, with(func(r *Route) { r.Format.Event.Fixed = "tick" })},
+		{`{path: /a, topic: a, event: {header: ce_type}}`, with(func(r *Route) { r.Format.Event.Header = "ce_type" })},
+		{`{path: /a, topic: a, event: {json: meta.type}}`, with(func(r *Route) { r.Format.Event.JSON = "meta.type" })},
 		{`{path: /a, topic: a, cors: {origins: "*"}}`, with(func(r *Route) { r.CORS.Origins = []string{"*"} })},
 		{`{path: /a, topic: a, cors: {origins: [https://a.test, "null"]}}`, with(func(r *Route) { r.CORS.Origins = []string{"https://a.test", "null"} })},
 		{`{path: /a, topic: a, cors: {credentials: true, origins: ["https://*.a.test"]}}`, with(func(r *Route) { r.CORS = CORS{[]string{"https://*.a.test"}, true} })},

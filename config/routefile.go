@@ -6,6 +6,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"tailcast/frame"
 	"tailcast/route"
 )
 
@@ -23,10 +24,10 @@ var routeKeys = []routeKey{
 	{"topic", "", "topic to serve", setTopic},
 	{"topics", "", "instead of `topic`, a list; of one for now", setTopics},
 	{"start", "latest", "where a stream without an id begins; `latest` for now", oneText(parseStart, func(r *placedRoute) *Start { return &r.Start })},
-	{"format", "raw", "`raw`: data is the value; `envelope`: data is a JSON object of the whole record", oneText(oneOf(Raw, Envelope), func(r *placedRoute) *Format { return &r.Format })},
-	{"binary", "replace", "values that are not UTF-8: `replace` what isn't by U+FFFD, `base64` every value of the route, `drop` them", oneText(oneOf(Replace, Base64, Drop), func(r *placedRoute) *Binary { return &r.Binary })},
+	{"format", "raw", "`raw`: data is the value; `envelope`: data is a JSON object of the whole record", oneText(parseFormat, func(r *placedRoute) *bool { return &r.Format.Envelope })},
+	{"binary", "replace", "values that are not UTF-8: `replace` what isn't by U+FFFD, `base64` every value of the route, `drop` them", oneText(oneOf(frame.Replace, frame.Base64, frame.Drop), func(r *placedRoute) *frame.Binary { return &r.Format.Binary })},
 	{"event", "no name", "name of events: `{fixed: NAME}`, `{header: NAME}` of the record, or `{json: PATH}` in its value", setEvent},
-	{"delete", "event", "tombstones: an `event` named delete with the key as data, or `skip`", oneText(oneOf(DeleteEvent, DeleteSkip), func(r *placedRoute) *Delete { return &r.Delete })},
+	{"delete", "event", "tombstones: an `event` named delete with the key as data, or `skip`", oneText(oneOf(frame.DeleteEvent, frame.DeleteSkip), func(r *placedRoute) *frame.Delete { return &r.Format.Delete })},
 	{"cors", "`cors-origins`", "`{origins: [...], credentials: true}`: pages that may read the route, and whether with cookies", setCORS},
 }
 
@@ -147,28 +148,30 @@ func setTopics(f file, k key, r *placedRoute) error {
 }
 
 func setEvent(f file, k key, r *placedRoute) error {
+	event := &r.Format.Event
 	err := f.mapping(k.value, "event", func(k key) error {
-		if r.Event != (EventName{}) {
+		if *event != (frame.EventName{}) {
 			return fmt.Errorf("%s: an event has one name; use fixed, header or json", k.from)
 		}
 		var dst *string
-		parse := parseName
 		switch k.name {
 		case "fixed":
-			dst, parse = &r.Event.Fixed, parseEventName
+			dst = &event.Fixed
 		case "header":
-			dst = &r.Event.Header
+			dst = &event.Header
 		case "json":
-			dst, parse = &r.Event.JSON, parseJSONPath
+			dst = &event.JSON
 		default:
 			return unknownIn("event", k, []string{"fixed", "header", "json"})
 		}
 		return f.read(k, func(text string) (err error) {
-			*dst, err = parse(text)
+			if *dst, err = parseName(text); err == nil {
+				_, err = frame.NewEncoder(frame.Format{Event: *event})
+			}
 			return err
 		})
 	})
-	if err == nil && r.Event == (EventName{}) {
+	if err == nil && *event == (frame.EventName{}) {
 		err = fmt.Errorf("%s: holds no name; use fixed, header or json", k.from)
 	}
 	return err

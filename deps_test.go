@@ -29,7 +29,7 @@ var rooms = map[string]struct {
 		not: []string{"net/http"},
 	},
 	"kafkatail":    {may: []string{"tailcast/hub", "tailcast/frame", "github.com/twmb/franz-go"}, not: []string{"net/http"}},
-	"config":       {may: []string{"tailcast/route", "github.com/goccy/go-yaml", "github.com/spf13/pflag"}, not: []string{"net/http"}},
+	"config":       {may: []string{"tailcast/route", "tailcast/frame", "github.com/goccy/go-yaml", "github.com/spf13/pflag"}, not: []string{"net/http"}},
 	"admin":        {may: []string{"tailcast/web", "github.com/prometheus/client_golang"}},
 	"web":          {},
 	"bench":        {may: []string{"golang.org/x/sys/unix", "github.com/HdrHistogram/hdrhistogram-go"}, not: []string{"net/http"}},

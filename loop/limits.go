@@ -43,8 +43,9 @@ const (
 	readBuffer = 64 << 10
 	// enrolParallel is how many accepted connections a loop is offered at a
 	// time. gnet registers one per iteration of the loop and enroller, so a
-	// loop in the middle of passes of turnMax still takes 20,000 a second.
-	enrolParallel = 64
+	// loop in the middle of passes of turnMax still takes 5,000 a second; each
+	// may cost a thread.
+	enrolParallel = 16
 	// shedRetryMin and shedRetryMax bound the retry of a stream that is ended
 	// because the node is full or draining, in milliseconds.
 	shedRetryMin, shedRetryMax = 5000, 15000

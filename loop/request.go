@@ -300,15 +300,7 @@ func (l *Loop) open(c *conn, r *http1.Request, f *hub.Feed) bool {
 
 // start is where the client asks to go on.
 func (l *Loop) start(r *http1.Request) hub.Start {
-	id := r.Value(http1.LastEventID)
-	lines := 0
-	switch {
-	case r.Repeated(http1.LastEventID):
-		lines = 2
-	case id != nil:
-		lines = 1
-	}
-	resume := route.ResumeID(id, lines, r.Query, l.path[:0])
+	resume := route.ResumeID(r.Value(http1.LastEventID), r.Repeated(http1.LastEventID), r.Query, l.path[:0])
 	switch resume.Kind {
 	case route.ResumeNone:
 		return hub.Start{}

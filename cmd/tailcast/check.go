@@ -32,7 +32,7 @@ func check(ctx context.Context, cfg *config.Config, stdout io.Writer) error {
 	h := hub.New(hub.Options{LogBytes: int64(cfg.LogBytes), LogBytesTotal: int64(cfg.LogBytesTotal), Heartbeat: cfg.Heartbeat}, nil)
 	var feeds []*hub.Feed
 	for _, r := range cfg.Routes {
-		f, err := h.Open(specOf(r, cfg), tail)
+		f, err := h.Open(hub.Spec{Topics: r.Topics, Format: r.Format}, tail)
 		if err != nil {
 			return fmt.Errorf("route %s: %w", r.Path, err)
 		}
@@ -93,7 +93,7 @@ func report(stdout io.Writer, cfg *config.Config, feeds []*hub.Feed, st kafkatai
 			n += len(topics[name].Partitions)
 		}
 		fmt.Fprintf(stdout, "%s  topic %s  %d partitions  %s  id %d bytes%s\n",
-			r.Path, strings.Join(r.Topics, ","), n, r.Format, len(id), note)
+			r.Path, strings.Join(r.Topics, ","), n, formatName(r.Format.Envelope), len(id), note)
 	}
 	return errors.Join(bad...)
 }

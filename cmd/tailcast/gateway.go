@@ -17,7 +17,6 @@ import (
 
 	"tailcast/admin"
 	"tailcast/config"
-	"tailcast/frame"
 	"tailcast/hub"
 	"tailcast/kafkatail"
 	"tailcast/loop"
@@ -82,7 +81,7 @@ func (g *gateway) site() (loop.Site, error) {
 		if err != nil {
 			return site, fmt.Errorf("route %s: %w", r.Path, err)
 		}
-		f, err := g.hub.Open(specOf(r, g.cfg), g.tail)
+		f, err := g.hub.Open(hub.Spec{Topics: r.Topics, Format: r.Format}, g.tail)
 		if err != nil {
 			return site, fmt.Errorf("route %s: %w", r.Path, err)
 		}
@@ -94,7 +93,7 @@ func (g *gateway) site() (loop.Site, error) {
 		return site, err
 	}
 	site.Feeds = g.feeds
-	if site.CORS, err = route.NewCORS(g.cfg.CORS.Origins, g.cfg.CORS.Credentials); err != nil {
+	if site.CORS, err = route.NewCORS(g.cfg.CORS.Origins, false); err != nil {
 		return site, fmt.Errorf("--cors-origins: %w", err)
 	}
 	return site, nil
@@ -146,19 +145,6 @@ func (g *gateway) drain() {
 	}
 	g.loops.Stop(hurry)
 	g.log.Info("stopped")
-}
-
-func specOf(r config.Route, cfg *config.Config) hub.Spec {
-	return hub.Spec{
-		Topics: r.Topics,
-		Format: frame.Format{
-			Envelope: r.Format == config.Envelope,
-			Binary:   frame.Binary(r.Binary),
-			Event:    frame.EventName{Fixed: r.Event.Fixed, Header: r.Event.Header, JSON: r.Event.JSON},
-			Delete:   frame.Delete(r.Delete),
-			MaxEvent: int(cfg.MaxEvent),
-		},
-	}
 }
 
 func loopConfig(cfg *config.Config, log *slog.Logger) loop.Config {

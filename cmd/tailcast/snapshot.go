@@ -58,7 +58,7 @@ func (g *gateway) hubStats() admin.HubStats {
 		r := g.cfg.Routes[i]
 		snap := f.Snapshot()
 		s.Feeds = append(s.Feeds, admin.FeedStats{
-			Route: r.Path, Topics: snap.Topics, Format: string(r.Format), Subscribers: snap.Streams,
+			Route: r.Path, Topics: snap.Topics, Format: formatName(r.Format.Envelope), Subscribers: snap.Streams,
 			Records: snap.Stats.Records, LogBytes: snap.LogBytes, LogStart: snap.First, LogHead: snap.Head,
 			Position: snap.ID,
 		})
@@ -91,4 +91,12 @@ func (g *gateway) kafkaStats() admin.KafkaStats {
 		s.Topics = append(s.Topics, ts)
 	}
 	return s
+}
+
+// formatName is the value of a route's format key.
+func formatName(envelope bool) string {
+	if envelope {
+		return "envelope"
+	}
+	return "raw"
 }

@@ -1,7 +1,11 @@
 package hub
 
+// dequeMin is the smallest ring of a deque that holds anything.
+const dequeMin = 64
+
 // deque is a queue whose elements are found by their number, counted from the
-// first ever pushed. It grows to what it held at most and never shrinks.
+// first ever pushed. Its ring is at most four times what it holds, so that what
+// one busy hour needed is not kept for ever, or dequeMin.
 type deque[T any] struct {
 	ring  []T    // a power of two
 	first uint64 // number of the oldest element held
@@ -21,7 +25,7 @@ func (d *deque[T]) front() *T { return d.at(d.first) }
 // push adds v as the newest element and returns its number.
 func (d *deque[T]) push(v T) uint64 {
 	if d.n == len(d.ring) {
-		d.grow()
+		d.resize(max(dequeMin, 2*len(d.ring)))
 	}
 	i := d.end()
 	d.n++
@@ -33,13 +37,16 @@ func (d *deque[T]) push(v T) uint64 {
 func (d *deque[T]) pop() {
 	d.first++
 	d.n--
+	if n := len(d.ring); d.n < n/4 && n > dequeMin {
+		d.resize(n / 2)
+	}
 }
 
 // clear forgets every element; the next one's number stays what it would be.
-func (d *deque[T]) clear() { d.first, d.n = d.end(), 0 }
+func (d *deque[T]) clear() { d.ring, d.first, d.n = nil, d.end(), 0 }
 
-func (d *deque[T]) grow() {
-	ring := make([]T, max(64, 2*len(d.ring)))
+func (d *deque[T]) resize(n int) {
+	ring := make([]T, n)
 	for i := d.first; i < d.end(); i++ {
 		ring[i&uint64(len(ring)-1)] = *d.at(i)
 	}

@@ -166,11 +166,17 @@ func (f *Feed) put(b []byte) {
 	f.evict()
 }
 
-// evict makes the index follow the log's oldest end. mu must be held.
+// evict makes the index follow the log's oldest end, and the log give up what
+// the index can't hold. mu must be held.
 func (f *Feed) evict() {
-	if f.evicted != f.log.first {
-		f.evicted = f.log.first
-		f.index.evict(f.evicted)
+	for {
+		if f.evicted != f.log.first {
+			f.evicted = f.log.first
+			f.index.evict(f.evicted)
+		}
+		if int64(f.index.entries.len()) <= f.log.max/frameBytesMean || !f.log.dropOldest() {
+			return
+		}
 	}
 }
 

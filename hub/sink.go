@@ -69,10 +69,7 @@ func (f *Feed) append(i int, rec *frame.Record) {
 	}
 	f.silent = false
 	place := f.log.append(f.frameBuf)
-	f.index.add(entry{
-		place: place, offset: rec.Offset, time: rec.Time, part: int32(i),
-		head: int8(out.Head), id: int16(out.ID), block: int32(out.Block),
-	})
+	f.index.add(entry{place: place, offset: rec.Offset, time: rec.Time, part: int32(i)})
 	f.grew = true
 	f.evict()
 }

@@ -35,8 +35,8 @@ func (r *Reader) Attach(start Start, retryMillis int, dst []byte) (Placement, []
 		}
 		return Placement{Waiting: true}, dst
 	}
-	at, pos := f.settle(start)
-	f.idBuf = frame.AppendID(f.idBuf[:0], pos)
+	var at Placement
+	at, f.idBuf = f.settle(start, f.idBuf[:0])
 	if retryMillis > 0 {
 		dst = frame.AppendPreamble(dst, retryMillis, f.idBuf)
 	} else {
@@ -49,25 +49,24 @@ func (r *Reader) Attach(start Start, retryMillis int, dst []byte) (Placement, []
 	return at, dst
 }
 
-// settle returns where a stream goes on and its position there, which is valid
-// while mu is held. mu must be held.
-func (f *Feed) settle(start Start) (Placement, frame.Position) {
-	latest := Placement{Place: f.log.end}
-	if start.Foreign {
-		latest.Resync = frame.UnknownID
-	}
-	if start.Position == nil {
-		return latest, f.ids.Position()
-	}
-	want, reason := f.match(start.Position)
-	if reason == "" {
+// settle says where a stream goes on, and appends its id there to dst. mu must
+// be held.
+func (f *Feed) settle(start Start, dst []byte) (Placement, []byte) {
+	var reason frame.Reason
+	switch {
+	case start.Foreign:
+		reason = frame.UnknownID
+	case start.Position != nil:
+		var want frame.Position
 		var place int64
-		if place, reason = f.place(want); reason == "" {
-			return Placement{Place: place, Behind: place < f.log.end}, want
+		if want, reason = f.match(start.Position); reason == "" {
+			place, reason = f.place(want)
+		}
+		if reason == "" {
+			return Placement{Place: place, Behind: place < f.log.end}, frame.AppendID(dst, want)
 		}
 	}
-	latest.Resync = reason
-	return latest, f.ids.Position()
+	return Placement{Place: f.log.end, Resync: reason}, f.ids.Append(dst)
 }
 
 // match arranges a client's position by the feed's topics, with the feed's

@@ -31,8 +31,11 @@ func TestAppendAnswer(t *testing.T) {
 		{"unknown status", Answer{Status: 499, Date: date}, lines("HTTP/1.1 499 ", "Date: "+testDate, "Cache-Control: no-store", "Content-Length: 0")},
 		{"fields", Answer{Status: 403, Fields: []byte("Access-Control-Allow-Origin: *\r\nVary: Origin\r\n")}, lines("HTTP/1.1 403 Forbidden", "Cache-Control: no-store",
 			"Access-Control-Allow-Origin: *", "Vary: Origin", "Content-Length: 0")},
-		{"split", Answer{Status: 200, Date: []byte("a\nb"), Allow: "GET\r\nX: y"},
-			lines("HTTP/1.1 200 OK", "Cache-Control: no-store", "Content-Length: 0")},
+		{
+			"split",
+			Answer{Status: 200, Date: []byte("a\nb"), Allow: "GET\r\nX: y"},
+			lines("HTTP/1.1 200 OK", "Cache-Control: no-store", "Content-Length: 0"),
+		},
 	} {
 		if got := string(AppendAnswer([]byte("dst"), &c.a)); got != "dst"+c.want {
 			t.Errorf("%s:\n got %q\nwant %q", c.name, got, "dst"+c.want)

@@ -31,14 +31,14 @@ const (
 	finalLF   // after the CR of the last line
 )
 
-// Start makes b ready for the body of r. A body that announces more than max
+// Start makes b ready for the body of r. A body that announces more than limit
 // bytes is refused at once.
-func (b *Body) Start(r *Request, max int64) error {
-	*b = Body{room: max}
+func (b *Body) Start(r *Request, limit int64) error {
+	*b = Body{room: limit}
 	switch {
 	case r.Chunked:
 		b.state = chunkSize
-	case r.Length > max:
+	case r.Length > limit:
 		return errBodyLong
 	case r.Length > 0:
 		b.state, b.left = bodyLength, r.Length
@@ -106,8 +106,9 @@ func (b *Body) step(c byte) error {
 		return b.expect(c, '\n', chunkSize, errChunkEnd)
 	case finalLF:
 		return b.expect(c, '\n', bodyDone, errTrailer)
+	default:
+		return b.trailer(c)
 	}
-	return b.trailer(c)
 }
 
 // size reads a byte of a chunk size. Only a semicolon or CR may end it: the

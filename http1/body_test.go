@@ -15,9 +15,9 @@ type bodyOutcome struct {
 }
 
 // readCuts reads a body that comes in pieces that end at cuts and at last whole.
-func readCuts(r *Request, max int64, in []byte, cuts ...int) (o bodyOutcome) {
+func readCuts(r *Request, limit int64, in []byte, cuts ...int) (o bodyOutcome) {
 	var b Body
-	if o.err = b.Start(r, max); o.err != nil {
+	if o.err = b.Start(r, limit); o.err != nil {
 		return o
 	}
 	var data []byte
@@ -39,14 +39,14 @@ func readCuts(r *Request, max int64, in []byte, cuts ...int) (o bodyOutcome) {
 	return bodyOutcome{string(data), o.taken, b.Done(), nil}
 }
 
-func readAnyhow(t testing.TB, r *Request, max int64, in []byte) bodyOutcome {
+func readAnyhow(t testing.TB, r *Request, limit int64, in []byte) bodyOutcome {
 	t.Helper()
-	want := readCuts(r, max, in)
-	if got := readCuts(r, max, in, everyByte(in)...); got != want {
+	want := readCuts(r, limit, in)
+	if got := readCuts(r, limit, in, everyByte(in)...); got != want {
 		t.Errorf("%.200q\nbyte by byte: %+v\nwhole:        %+v", in, got, want)
 	}
 	for i := 0; i < len(in); i += step(in) {
-		if got := readCuts(r, max, in, i); got != want {
+		if got := readCuts(r, limit, in, i); got != want {
 			t.Errorf("%.200q\ncut at %d: %+v\nwhole:     %+v", in, i, got, want)
 		}
 	}

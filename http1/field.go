@@ -144,6 +144,7 @@ func (p *Parser) known(n Name, value []byte) error {
 		return p.transferEncoding(value)
 	case Expect:
 		return p.expectation(value)
+	default: // is only remembered
 	}
 	return nil
 }
@@ -229,9 +230,6 @@ func hasMember(v []byte, want string) bool {
 // that has no quoted strings (RFC 9110 section 5.6.1); rest is nil behind the
 // last. Members may be empty.
 func cutMember(v []byte) (member, rest []byte) {
-	i := bytes.IndexByte(v, ',')
-	if i < 0 {
-		return trim(v), nil
-	}
-	return trim(v[:i]), v[i+1:]
+	member, rest, _ = bytes.Cut(v, []byte(","))
+	return trim(member), rest
 }

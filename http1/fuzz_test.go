@@ -114,19 +114,19 @@ func FuzzBody(f *testing.F) {
 		if chunked {
 			head = post("Transfer-Encoding: chunked")
 		}
-		const max = 1000
+		const limit = 1000
 		in = in[:min(len(in), 2000)]
 		r := mustParse(t, head)
-		got := readCuts(r, max, in)
-		if pieces := readCuts(r, max, in, everyByte(in)...); pieces != got {
+		got := readCuts(r, limit, in)
+		if pieces := readCuts(r, limit, in, everyByte(in)...); pieces != got {
 			t.Fatalf("in pieces: %+v\nwhole:     %+v", pieces, got)
 		}
 		for i := 0; i < len(in); i += 1 + len(in)/64 {
-			if cut := readCuts(r, max, in, i); cut != got {
+			if cut := readCuts(r, limit, in, i); cut != got {
 				t.Fatalf("cut at %d: %+v\nwhole:     %+v", i, cut, got)
 			}
 		}
-		if len(got.data) > max || got.taken > len(in) {
+		if len(got.data) > limit || got.taken > len(in) {
 			t.Fatalf("%+v", got)
 		}
 		if !got.done {
@@ -339,10 +339,11 @@ func (w *writer) request() (text, body string) {
 	return w.out.String(), body
 }
 
-func (w *writer) chunks() (body string) {
+func (w *writer) chunks() string {
+	var body strings.Builder
 	for range w.choose(4) {
 		data := strings.Repeat("\r\n", w.choose(10)) + "x"
-		body += data
+		body.WriteString(data)
 		fmt.Fprintf(&w.out, "%0*x", 1+w.choose(4), len(data))
 		w.pick("", ";", ";a=b", ";a=\"\x80 b\"")
 		w.out.WriteString("\r\n" + data + "\r\n")
@@ -351,5 +352,5 @@ func (w *writer) chunks() (body string) {
 	w.out.WriteString("\r\n")
 	w.pick("", "X-Trailer: v\r\n", "A: b\r\nC:d\r\n")
 	w.out.WriteString("\r\n")
-	return body
+	return body.String()
 }

@@ -404,7 +404,7 @@ func TestParseHost(t *testing.T) {
 		"", ":", ":80", "gw.test/evil?x HTTP", "a@gw.test", "gw.test,evil.test", "gw test", "gw.test:80:81",
 		"gw.test:http", "gw.test:+80", "gw.test:-1", "gw.test: 80", "gw.test :80", "gw.test:65536", "gw.test:000080",
 		"http://gw.test", "gw.test/", "gw.test?", "gw.test#", "gw%2etest", "g\xC3\xA9.test", "\"gw.test\"", "gw.test\\",
-		"::1", "[::1", "::1]", "[]", "[:]", "[1]", "[::1]x", "[::1]x:80", "[::1]:x", "[::1]:80:80", "[::1%25eth0]", "[v1.a:b:c]",
+		"::1", "[::1", "::1]", "[]", "[:]", "[1]", "[1:2]", "[abc:]", "[::1]x", "[::1]x:80", "[::1]:x", "[::1]:80:80", "[::1%25eth0]", "[v1.a:b:c]",
 		"[::g]", "[[::1]]", "x[::1]", "gw.test]",
 	} {
 		if got := parseAnyhow(t, []byte("GET / HTTP/1.1\r\nHost: "+host+"\r\n\r\n")); got.err != errHost {

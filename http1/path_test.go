@@ -2,6 +2,7 @@ package http1
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -96,11 +97,11 @@ func TestPairs(t *testing.T) {
 		{"a=|&b={x}&c=^`&d=[1]", "\"a\"=\"|\" \"b\"=\"{x}\" \"c\"=\"^`\" \"d\"=\"[1]\""},
 	} {
 		scratch := make([]byte, len(c.query))
-		got, sep := "", ""
-		for p := NewPairs([]byte(c.query), scratch); p.Next(); sep = " " {
-			got += fmt.Sprintf("%s%q=%q", sep, p.Name, p.Value)
+		var pairs []string
+		for p := NewPairs([]byte(c.query), scratch); p.Next(); {
+			pairs = append(pairs, fmt.Sprintf("%q=%q", p.Name, p.Value))
 		}
-		if got != c.want {
+		if got := strings.Join(pairs, " "); got != c.want {
 			t.Errorf("%q:\n got %s\nwant %s", c.query, got, c.want)
 		}
 	}

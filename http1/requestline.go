@@ -5,16 +5,11 @@ import "bytes"
 // requestLine reads METHOD SP TARGET SP VERSION (RFC 9112 section 3), nothing
 // more and nothing less between them. at is where line starts in the head.
 func (p *Parser) requestLine(line []byte, at int) error {
-	i := bytes.IndexByte(line, ' ')
-	if i < 0 {
-		return errRequestLine
-	}
-	method, rest := line[:i], line[i+1:]
-	j := bytes.IndexByte(rest, ' ')
-	if j < 0 {
+	method, rest, _ := bytes.Cut(line, []byte(" "))
+	target, version, ok := bytes.Cut(rest, []byte(" "))
+	if !ok {
 		return errRequestLine // also HTTP/0.9, which has no version
 	}
-	target, version := rest[:j], rest[j+1:]
 	if !all(method, isToken) {
 		return errMethod
 	}
@@ -25,8 +20,8 @@ func (p *Parser) requestLine(line []byte, at int) error {
 		return errConnect
 	}
 	p.method = methodOf(method)
-	p.methodName = span{at, at + i}
-	return p.target(target, at+i+1)
+	p.methodName = span{at, at + len(method)}
+	return p.target(target, at+len(method)+1)
 }
 
 func methodOf(name []byte) Method {

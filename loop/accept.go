@@ -33,12 +33,14 @@ type accepter struct {
 	queue []chan *net.TCPConn // one a loop
 	ln    net.Listener
 	wg    sync.WaitGroup
+	done  chan struct{} // closed by stop
 
 	conns    atomic.Int64
 	accepted atomic.Uint64
 	full     atomic.Uint64 // refused: --max-conns
 	perIP    atomic.Uint64 // refused: --max-conns-per-ip
 	failed   atomic.Uint64 // refused by the system, at accept or after
+	loggedAt atomic.Int64  // when that was logged, unix nanoseconds
 
 	mu     sync.Mutex
 	quotas map[netip.Addr]*quota // of the addresses with connections, while --max-conns-per-ip is on
@@ -51,7 +53,7 @@ type quota struct {
 }
 
 func (a *accepter) init(s *Server) {
-	a.srv, a.quotas = s, map[netip.Addr]*quota{}
+	a.srv, a.quotas, a.done = s, map[netip.Addr]*quota{}, make(chan struct{})
 	if a.max = s.cfg.MaxConns; a.max == 0 {
 		a.max = fdLimit() - fdReserve - 2*enrolParallel*s.cfg.Loops
 	}
@@ -100,6 +102,7 @@ func (a *accepter) stop() {
 	if a.ln == nil {
 		return
 	}
+	close(a.done)
 	_ = a.ln.Close()
 	a.wg.Wait()
 }
@@ -118,9 +121,11 @@ func (a *accepter) accept() {
 			return
 		}
 		if err != nil {
-			a.failed.Add(1)
-			a.srv.cfg.Log.Error("accept", slog.Any("error", err), slog.Duration("pause", pause))
-			time.Sleep(pause)
+			a.refused(err)
+			select {
+			case <-time.After(pause):
+			case <-a.done:
+			}
 			pause = min(2*pause, acceptBackoffMax)
 			continue
 		}
@@ -181,6 +186,10 @@ func (a *accepter) gone(q *quota) {
 	}
 }
 
+// errNotPolled is what gnet keeps to itself: the kernel refused to watch the
+// socket, which gnet then closed.
+var errNotPolled = errors.New("the event loop can't watch another socket")
+
 // enrol hands accepted connections to a loop; it waits for the loop to take
 // each. gnet dups the file descriptor and closes the one accepted.
 func (a *accepter) enrol(l *Loop, q chan *net.TCPConn) {
@@ -191,13 +200,26 @@ func (a *accepter) enrol(l *Loop, q chan *net.TCPConn) {
 			c.quota = a.quotas[addrOf(tc)]
 			a.mu.Unlock()
 		}
-		if _, err := l.client.EnrollContext(tc, c); err != nil {
-			a.failed.Add(1)
+		_, err := l.client.EnrollContext(tc, c)
+		if err == nil && c.gc == nil {
+			err = errNotPolled
+		}
+		if err != nil {
 			a.gone(c.quota)
-			a.srv.cfg.Log.Error("enrol a connection", slog.Any("error", err))
+			a.refused(err)
 			continue
 		}
 		a.accepted.Add(1)
+	}
+}
+
+// refused counts a connection that the system did not let us have, and says
+// so once in refusedLogEvery: it happens to all of them or to none.
+func (a *accepter) refused(err error) {
+	a.failed.Add(1)
+	now, last := time.Now().UnixNano(), a.loggedAt.Load()
+	if now-last >= int64(refusedLogEvery) && a.loggedAt.CompareAndSwap(last, now) {
+		a.srv.cfg.Log.Error("connections are refused by the system", slog.Any("error", err))
 	}
 }
 

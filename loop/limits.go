@@ -52,4 +52,6 @@ const (
 	// acceptBackoffMin and acceptBackoffMax bound the pause after accept was
 	// refused by the system (no file descriptors left).
 	acceptBackoffMin, acceptBackoffMax = 5 * time.Millisecond, time.Second
+	// refusedLogEvery is the least time between two log lines about that.
+	refusedLogEvery = 10 * time.Second
 )

@@ -2,11 +2,11 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
-	"sync/atomic"
 	"time"
 
 	"github.com/panjf2000/gnet/v2"
@@ -51,7 +51,6 @@ type Server struct {
 
 	listener net.Listener
 	accepter accepter
-	serving  atomic.Bool
 }
 
 // New makes the loops, which wait for Serve. Errors are those of the system.
@@ -81,22 +80,33 @@ func newLoop(s *Server) (*Loop, error) {
 		path:  make([]byte, 0, http1.HeadMax),
 	}
 	l.timer = time.AfterFunc(time.Hour, w.wake)
-	l.client, err = gnet.NewClient(l,
-		gnet.WithNumEventLoop(1), gnet.WithReadBufferCap(readBuffer),
-		gnet.WithLogger(gnetLog{s.cfg.Log}), gnet.WithLogLevel(logging.ErrorLevel))
-	if err != nil {
+	if err = l.run(far); err != nil {
+		l.timer.Stop()
 		w.close()
 		_ = far.Close()
-		return nil, fmt.Errorf("make an event loop: %w", err)
-	}
-	if err = l.client.Start(); err == nil {
-		_, err = l.client.Enroll(far)
-	}
-	if err != nil {
-		w.close()
 		return nil, fmt.Errorf("start an event loop: %w", err)
 	}
 	return l, nil
+}
+
+// run starts the loop, which reads its wakes from far.
+func (l *Loop) run(far net.Conn) (err error) {
+	l.client, err = gnet.NewClient(l,
+		gnet.WithNumEventLoop(1), gnet.WithReadBufferCap(readBuffer),
+		gnet.WithLogger(gnetLog{l.srv.cfg.Log}), gnet.WithLogLevel(logging.ErrorLevel))
+	if err != nil {
+		return err
+	}
+	if err = l.client.Start(); err != nil {
+		return err
+	}
+	if _, err = l.client.Enroll(far); err == nil && l.el == nil {
+		err = errNotPolled
+	}
+	if err != nil {
+		return errors.Join(err, l.client.Stop())
+	}
+	return nil
 }
 
 // Mailboxes returns the loops' mailboxes, for the hub.
@@ -158,10 +168,10 @@ func (s *Server) await(ctx context.Context) {
 
 func (s *Server) stop() {
 	for _, l := range s.loops {
-		l.timer.Stop()
 		if err := l.client.Stop(); err != nil {
 			s.cfg.Log.Error("event loop", slog.Any("error", err))
 		}
+		l.timer.Stop()
 		l.waker.close()
 	}
 }

@@ -14,7 +14,7 @@ var statuses = [...]int{200, 204, 400, 404, 405, 408, 413, 414, 417, 431, 501, 5
 
 // counts are a loop's counters, plain because only the loop touches them.
 type counts struct {
-	turns, opened                 uint64
+	turns                         uint64
 	events, bytes                 uint64
 	connections, streams, lagging int
 	closed                        [closeReasons]uint64

@@ -1,6 +1,9 @@
 package loop
 
 import (
+	"errors"
+	"io"
+
 	"github.com/panjf2000/gnet/v2"
 	"github.com/valyala/bytebufferpool"
 	"golang.org/x/sys/unix"
@@ -16,18 +19,9 @@ const (
 	stateBody                    // reading and discarding the body of an answered request
 	stateStream                  // a stream of events
 	stateEnding                  // a stream whose last frame is still going out
+	stateLast                    // a stream whose end is held and still going out
 	stateLinger                  // our side is shut; what the peer still sends is discarded
 	stateGone                    // closed; only a list of the past may still name it
-)
-
-// listKind says which of the loop's lists holds a stream.
-type listKind uint8
-
-const (
-	listNone    listKind = iota
-	listLive             // streams.live: nothing to write, or its turn in the pass will come
-	listWaiting          // streams.waiting: the feed is not open yet
-	listLagging          // Loop.lagging: the socket refused bytes, or there is more than a turn may write
 )
 
 // closeReason is why a connection ended: the reason label of
@@ -35,7 +29,7 @@ const (
 type closeReason uint8
 
 const (
-	closePeer        closeReason = iota // FIN or RST from the client
+	closePeer        closeReason = iota // FIN or RST from the client, or it vanished
 	closeDone                           // answered, and one side asked to close
 	closeBadRequest                     // the request was refused
 	closeTimeout                        // no complete head in time, or no request on a kept connection
@@ -62,21 +56,22 @@ type conn struct {
 	quota *quota // of its address, nil while --max-conns-per-ip is off
 
 	// Owned by the loop.
-	state  connState
-	list   listKind
-	plain  bool        // HTTP/1.0: events without chunks, the end of the stream is the connection's
-	behind bool        // has not caught up since it attached: exempt from --max-lag
-	reason closeReason // why it ends, once that is decided
-	pos    int32       // place in its list
-	all    int32       // place in Loop.all
-	in     *inbound    // request bytes that are not a whole request yet; nil most of the time
+	state    connState
+	plain    bool        // HTTP/1.0: events without chunks, the end of the stream is the connection's
+	behind   bool        // has not caught up since it attached: exempt from --max-lag
+	writable bool        // lagging: the kernel said so, and it was not served since
+	reason   closeReason // why it ends, once that is decided
+	pos      int32       // place in its list
+	all      int32       // place in Loop.all
+	list     *roster     // streams.live, streams.waiting or Loop.lagging, if one of them holds it
+	in       *inbound    // request bytes that are not a whole request yet; nil most of the time
 
 	stream  *streams                   // the feed's streams on this loop; nil before the stream
 	place   int64                      // of the next byte of the log; a frame's first byte while pending is not empty
 	endAt   int64                      // stateEnding: the frame boundary to stop at
 	pending *bytebufferpool.ByteBuffer // the stream's own bytes, to be written before the log's
 	resume  *hub.Start                 // where a waiting stream asked to go on
-	wroteAt int64                      // wheel tick at which the socket last took bytes
+	wroteAt int64                      // tick at which the socket last took bytes
 	surplus int32                      // bytes the client sent since its stream began
 
 	// The loop's wheel.
@@ -101,7 +96,8 @@ func (c *conn) release() {
 }
 
 // send writes b to the socket and returns how many bytes it took: fewer than
-// len(b) when the socket is full. Any other error means that it is broken.
+// len(b) when the socket is full. Any other error means that it is broken, and
+// c.reason says how.
 func (c *conn) send(b []byte) (int, error) {
 	for {
 		n, err := unix.Write(int(c.fd), b)
@@ -112,8 +108,23 @@ func (c *conn) send(b []byte) (int, error) {
 		case unix.EAGAIN:
 			return 0, nil
 		default:
+			c.failed(err)
 			return 0, err
 		}
+	}
+}
+
+// failed notes why the socket of c failed. The kernel gives up a peer that
+// took nothing for --stall (TCP_USER_TIMEOUT) by itself, at about the time at
+// which the loop does.
+func (c *conn) failed(err error) {
+	switch {
+	case errors.Is(err, unix.ETIMEDOUT) && c.state == stateStream:
+		c.reason = closeStall
+	case errors.Is(err, io.EOF), errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.EPIPE), errors.Is(err, unix.ETIMEDOUT):
+		c.reason = closePeer
+	default:
+		c.reason = closeError
 	}
 }
 

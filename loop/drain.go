@@ -4,8 +4,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
-
-	"tailcast/frame"
 )
 
 // What a loop may be ordered to do, from any goroutine; orders only rise.
@@ -67,64 +65,6 @@ func (l *Loop) drain() {
 	if len(d.queue) == 0 {
 		d.queue, d.due = nil, 0
 	}
-}
-
-// end begins the clean end of a stream: the frame it is in is finished, then
-// finish follows. It must not be called for the connection whose OnTraffic runs.
-func (l *Loop) end(c *conn, why closeReason) {
-	c.reason = why
-	if c.list == listWaiting {
-		l.unlist(c)
-		l.finish(c)
-		return
-	}
-	c.state, c.endAt = stateEnding, c.stream.reader.Boundary(c.place)
-	l.wheel.set(c, endMax)
-	switch l.pump(c) {
-	case pumpEnded:
-		l.unlist(c)
-		l.finish(c)
-	case pumpBroken, pumpOverwritten:
-		l.drop(c, why)
-	default:
-		if c.list != listLagging {
-			l.unlist(c)
-			l.lag(c)
-		}
-	}
-}
-
-// finish writes the last bytes of a stream that is at a frame boundary: when
-// to come back, and the end of the response.
-func (l *Loop) finish(c *conn) {
-	l.detach(c)
-	l.out = l.farewell(l.out[:0], c, l.retry())
-	if !l.write(c, l.out) || !l.linger(c, c.reason) {
-		l.drop(c, c.reason)
-	}
-}
-
-// farewell appends the end of a response.
-func (l *Loop) farewell(dst []byte, c *conn, retry int) []byte {
-	if c.plain {
-		return append(dst, frame.Unchunk(frame.AppendRetry(nil, retry))...)
-	}
-	return append(frame.AppendRetry(dst, retry), frame.LastChunk...)
-}
-
-// shed ends a stream right behind its head, which is in l.out: the client is
-// to come back later, and for EventSource any status but 200 means never.
-func (l *Loop) shed(c *conn) bool {
-	retry := shedRetryMin + l.rand.IntN(shedRetryMax-shedRetryMin+1)
-	l.out = l.farewell(l.out, c, retry)
-	return l.answered(c, l.out, false)
-}
-
-// retry is the reconnection time of one stream in milliseconds: spread, so
-// that the streams a node loses at once do not come back at once.
-func (l *Loop) retry() int {
-	r := l.srv.cfg.Retry
-	return int((r/2 + time.Duration(l.rand.Int64N(int64(r)+1))) / time.Millisecond)
 }
 
 // jitter spreads d by a tenth either way.

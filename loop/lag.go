@@ -2,83 +2,111 @@ package loop
 
 import "golang.org/x/sys/unix"
 
-// lag puts a stream whose socket refused bytes, or that has more to write
-// than a turn allows, among those the loop polls.
+// lag moves a stream whose socket refused bytes, or that has more to write
+// than a turn allows, to those the loop looks at.
 func (l *Loop) lag(c *conn) {
-	c.list, c.pos = listLagging, int32(len(l.lagging))
-	c.wroteAt = l.wheel.now // --stall counts from here
-	l.lagging = append(l.lagging, c)
-	if len(l.lagging) == 1 {
-		l.pollDue = l.now + pollEvery
-	}
-}
-
-func (l *Loop) unlag(c *conn) {
-	last := len(l.lagging) - 1
-	l.lagging[c.pos] = l.lagging[last]
-	l.lagging[c.pos].pos = c.pos
-	l.lagging[last] = nil
-	l.lagging = l.lagging[:last]
-	c.list = listNone
-}
-
-// pollLagging serves the lagging streams whose sockets take bytes again and
-// drops those that are too slow. The looks together take a twentieth of the
-// loop's time at most.
-func (l *Loop) pollLagging() {
-	if len(l.lagging) == 0 || l.now < l.pollDue {
+	if c.list == &l.lagging {
 		return
 	}
-	begin := l.now
+	l.unlist(c)
+	c.wroteAt = l.tick() // --stall counts from here
+	if l.lagging.len() == 0 && !l.looking {
+		l.lookDue = l.now + lookEvery
+	}
+	l.lagging.add(c)
+}
+
+// look serves the lagging streams whose sockets take bytes again and drops
+// those that are too slow, until all have been looked at or turnMax is over;
+// it reports whether there are more. Asking the kernel takes a twentieth of
+// the loop's time at most.
+func (l *Loop) look() (more bool) {
+	if !l.looking {
+		if l.lagging.len() == 0 || l.now < l.lookDue {
+			return false
+		}
+		l.looking, l.lookCost = true, 0
+		l.lagging.rewind()
+	}
+	for until := l.now + turnMax; l.now < until; l.tell() {
+		n := l.ask()
+		if n == 0 {
+			l.looking = false
+			l.lookDue = l.now + max(lookEvery, lookCostFactor*l.lookCost)
+			return false
+		}
+		for range n {
+			if c := l.lagging.next(); c != nil {
+				l.lookAt(c)
+			}
+		}
+	}
+	return true
+}
+
+// ask notes which of the next clockEvery lagging streams have a writable
+// socket, or a broken one, and returns how many it asked for.
+func (l *Loop) ask() int {
+	conns := l.lagging.ahead(clockEvery)
 	l.polled = l.polled[:0]
-	for _, c := range l.lagging {
+	for _, c := range conns {
 		l.polled = append(l.polled, unix.PollFd{Fd: c.fd, Events: unix.POLLOUT})
 	}
-	if _, err := unix.Poll(l.polled, 0); err != nil {
-		l.pollDue = l.now + pollEvery // EINTR, ENOMEM: look again
-		return
+	if len(conns) == 0 {
+		return 0
 	}
-	l.tell()
-	cost := l.now - begin
-	// Backwards: a stream that leaves the list is replaced by one already seen.
-	for i := len(l.polled) - 1; i >= 0; i-- {
-		c := l.lagging[i]
-		if l.polled[i].Revents != 0 {
-			l.resume(c)
-		}
-		if c.list == listLagging {
-			l.judge(c)
+	begin := l.now
+	if _, err := unix.Poll(l.polled, 0); err == nil { // else the next look asks again
+		for i, c := range conns {
+			c.writable = l.polled[i].Revents != 0
 		}
 	}
 	l.tell()
-	l.pollDue = l.now + max(pollEvery, pollCostFactor*cost)
+	l.lookCost += l.now - begin
+	return len(conns)
+}
+
+// lookAt does what is due for a lagging stream: one that came into another's
+// place since ask is not known to be writable, and waits for the next look.
+func (l *Loop) lookAt(c *conn) {
+	if c.writable {
+		c.writable = false
+		l.resume(c)
+	}
+	if c.list == &l.lagging {
+		l.judge(c)
+	}
+	if c.list == &l.lagging {
+		l.lagging.pass()
+	}
 }
 
 // resume writes to a lagging stream whose socket is writable.
 func (l *Loop) resume(c *conn) {
 	switch l.pump(c) {
 	case pumpCaughtUp:
-		l.unlag(c)
+		l.unlist(c)
 		c.behind = false
-		c.stream.add(c)
+		c.stream.live.add(c)
 	case pumpEnded:
-		l.unlag(c)
-		l.finish(c)
+		l.ended(c)
 	case pumpOverwritten:
 		l.drop(c, closeOverwritten)
 	case pumpBroken:
-		l.close(c, closeError)
+		l.close(c, c.reason)
+	case pumpFull, pumpMore:
 	}
 }
 
 // judge drops a lagging stream that is too slow: DESIGN's two rules. One that
-// began behind is spared the first until it has caught up once.
+// began behind is spared the second until it has caught up once, and one that
+// is ended anyway has a deadline for both.
 func (l *Loop) judge(c *conn) {
-	if l.since(c.wroteAt) > l.srv.cfg.Stall {
+	switch {
+	case c.state != stateStream:
+	case l.since(c.wroteAt) > l.srv.cfg.Stall:
 		l.drop(c, closeStall)
-		return
-	}
-	if !c.behind && c.place+l.srv.cfg.MaxLag < c.stream.reader.LagMark() {
+	case !c.behind && c.place+l.srv.cfg.MaxLag < c.stream.reader.LagMark():
 		l.drop(c, closeLag)
 	}
 }

@@ -4,12 +4,12 @@ import "time"
 
 // Limits of one loop. Each says what it protects and where its number is from.
 const (
-	// turnMax bounds the time a turn writes before the loop looks at its
-	// sockets again: accepts and requests wait no longer behind a pass over
-	// tens of thousands of streams.
+	// turnMax bounds the time a turn spends on passes, and again on lagging
+	// streams, before the loop looks at its sockets again: accepts and requests
+	// wait no longer behind a pass over tens of thousands of streams.
 	turnMax = 3 * time.Millisecond
-	// clockEvery is after how many streams a pass looks at the clock: about
-	// half a millisecond of writes.
+	// clockEvery is after how many streams a pass, or a look at the lagging
+	// ones, reads the clock: about half a millisecond of writes.
 	clockEvery = 64
 	// pumpBytesMax bounds what one stream may write before the next has its
 	// turn: one segment of the log.
@@ -26,16 +26,16 @@ const (
 	// bodyBytesMax bounds the body of a request that is read to keep the
 	// connection; a larger one is refused.
 	bodyBytesMax = 64 << 10
-	// lingerMax bounds the wait for the peer after our side was shut.
-	lingerMax = 5 * time.Second
-	// endMax bounds the wait for a stream's last frame to be taken.
-	endMax = 5 * time.Second
-	// keepAliveMax is how long a connection may rest between two requests.
-	keepAliveMax = 60 * time.Second
-	// pollEvery is the least time between two looks at the sockets that
-	// refused bytes; pollCostFactor keeps the looks below a twentieth of the loop.
-	pollEvery      = 10 * time.Millisecond
-	pollCostFactor = 20
+	// expireMax bounds the deadlines that a turn acts on: about turnMax of
+	// closing connections.
+	expireMax = 256
+	// lookEvery is the least time between two looks at the sockets that
+	// refused bytes; lookCostFactor keeps the looks below a twentieth of the loop.
+	lookEvery      = 10 * time.Millisecond
+	lookCostFactor = 20
+	// beatEvery is the least time between two heartbeats to a stream that waits
+	// for its feed: the feed also marks when one of its topics is there already.
+	beatEvery = 500 * time.Millisecond
 	// idleTurn is the longest time without a turn, so that health checks can
 	// tell a loop with nothing to do from one that is stuck.
 	idleTurn = time.Second
@@ -55,3 +55,12 @@ const (
 	// refusedLogEvery is the least time between two log lines about that.
 	refusedLogEvery = 10 * time.Second
 )
+
+// waits are the times that connections may take; tests shorten them.
+type waits struct {
+	linger    time.Duration // for the peer, after our side was shut
+	end       time.Duration // for a stream's last frame to be taken
+	keepAlive time.Duration // between two requests
+}
+
+var defaultWaits = waits{linger: 5 * time.Second, end: 5 * time.Second, keepAlive: 60 * time.Second}

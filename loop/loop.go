@@ -38,10 +38,12 @@ type Loop struct {
 	armed    time.Duration // when the timer fires, 0: it does not
 	all      []*conn       // every connection
 	feeds    map[*hub.Feed]*streams
-	passes   []*streams // with streams to serve, in the order they will be
-	lagging  []*conn
+	passes   []*streams    // with streams to serve, in the order they will be
+	lagging  roster        // the socket refused bytes, or there is more than a turn may write
+	looking  bool          // a walk through lagging is under way
+	lookDue  time.Duration // when the next one begins
+	lookCost time.Duration // of asking the kernel, in the one under way
 	polled   []unix.PollFd
-	pollDue  time.Duration
 	wheel    wheel
 	draining drain
 	rand     *rand.Rand
@@ -75,7 +77,7 @@ func (l *Loop) OnOpen(gc gnet.Conn) ([]byte, gnet.Action) {
 	c.gc, c.fd = gc, int32(gc.Fd())
 	c.all = int32(len(l.all))
 	l.all = append(l.all, c)
-	l.wheel.set(c, l.srv.cfg.HeaderTimeout)
+	l.wheel.set(c, l.now+l.srv.cfg.HeaderTimeout)
 	l.settle()
 	return nil, gnet.None
 }
@@ -100,8 +102,11 @@ func (l *Loop) OnTraffic(gc gnet.Conn) gnet.Action {
 }
 
 // OnClose forgets a connection, whoever ended it.
-func (l *Loop) OnClose(gc gnet.Conn, _ error) gnet.Action {
+func (l *Loop) OnClose(gc gnet.Conn, err error) gnet.Action {
 	if c, ok := gc.Context().(*conn); ok {
+		if err != nil && c.reason == closePeer { // not decided by anyone before
+			c.failed(err)
+		}
 		l.forget(c)
 	}
 	return gnet.None
@@ -110,7 +115,14 @@ func (l *Loop) OnClose(gc gnet.Conn, _ error) gnet.Action {
 // tell reads the clock.
 func (l *Loop) tell() { l.now = time.Since(l.began) }
 
-// turn does what the loop was woken for, for about turnMax.
+// tick is the time in the wheel's ticks, for what is kept in every connection.
+func (l *Loop) tick() int64 { return int64(l.now / wheelTick) }
+
+// since is the time since a tick.
+func (l *Loop) since(tick int64) time.Duration { return l.now - time.Duration(tick)*wheelTick }
+
+// turn does what the loop was woken for. What does not fit into its limits is
+// left to the next turn, which comes when the sockets have been looked at.
 func (l *Loop) turn() {
 	l.waker.woken()
 	l.tell()
@@ -124,8 +136,8 @@ func (l *Loop) turn() {
 	}
 	clear(l.marked)
 	busy := l.runPasses()
-	l.pollLagging()
-	l.wheel.advance(int64(l.now/wheelTick), l.expired)
+	busy = l.look() || busy
+	busy = l.wheel.advance(l.now, expireMax, l.expired) || busy
 	l.obey()
 	l.box.Leave()
 	l.counts.turns++
@@ -138,14 +150,14 @@ func (l *Loop) turn() {
 // settle ends a turn or an event: it makes sure that a turn comes when the
 // lagging list, a deadline or the drain needs one, and publishes the counts.
 func (l *Loop) settle() {
-	l.counts.connections, l.counts.lagging = len(l.all), len(l.lagging)
+	l.counts.connections, l.counts.lagging = len(l.all), l.lagging.len()
 	l.stats.publish(&l.counts, l.began.Add(l.now))
 	next := l.now + idleTurn
 	if l.wheel.n > 0 {
-		next = min(next, time.Duration(l.wheel.now+1)*wheelTick)
+		next = min(next, l.wheel.next())
 	}
-	if len(l.lagging) > 0 {
-		next = min(next, l.pollDue)
+	if l.lagging.len() > 0 {
+		next = min(next, l.lookDue)
 	}
 	if l.draining.due > 0 {
 		next = min(next, l.draining.due)
@@ -174,9 +186,7 @@ func (l *Loop) forget(c *conn) {
 	l.unlist(c)
 	l.detach(c)
 	l.wheel.clear(c)
-	if c.pending != nil {
-		c.release()
-	}
+	c.release()
 	if c.in != nil {
 		l.putInbound(c)
 	}
@@ -187,13 +197,8 @@ func (l *Loop) forget(c *conn) {
 
 // unlist takes c out of the list it is in.
 func (l *Loop) unlist(c *conn) {
-	switch c.list {
-	case listLive:
-		c.stream.remove(c)
-	case listWaiting:
-		c.stream.unwait(c)
-	case listLagging:
-		l.unlag(c)
+	if c.list != nil {
+		c.list.remove(c)
 	}
 }
 
@@ -204,8 +209,10 @@ func (l *Loop) expired(c *conn) {
 		l.headLate(c)
 	case stateStream:
 		l.end(c, closeAge)
-	case stateEnding:
-		l.drop(c, closeStall)
+	case stateEnding, stateLast:
+		l.drop(c, c.reason)
+	case stateLinger:
+		l.close(c, c.reason)
 	default:
 		l.close(c, closeTimeout)
 	}

@@ -1,8 +1,6 @@
 package loop
 
 import (
-	"time"
-
 	"tailcast/frame"
 	"tailcast/hub"
 )
@@ -42,17 +40,13 @@ func (l *Loop) leave(s *streams) {
 // another one behind the pass that runs.
 func (l *Loop) pass(r *hub.Reader) {
 	s, ok := r.Streams.(*streams)
-	if !ok || s.n == 0 {
-		return // its last stream left after the mark
-	}
-	if s.passing {
+	switch {
+	case !ok || s.n == 0: // its last stream left after the mark
+	case s.passing:
 		s.again = true
-		return
-	}
-	s.passing, s.next = true, 0
-	l.passes = append(l.passes, s)
-	if len(s.waiting) > 0 && !s.reader.Feed().IsOpen() {
-		l.beatWaiting(s)
+	default:
+		s.begin(l.now)
+		l.passes = append(l.passes, s)
 	}
 }
 
@@ -60,19 +54,15 @@ func (l *Loop) pass(r *hub.Reader) {
 // reports whether there are more to serve. Feeds take turns by slices of
 // clockEvery streams, so a large one does not hold up the others.
 func (l *Loop) runPasses() (more bool) {
-	until := l.now + turnMax
-	for len(l.passes) > 0 {
+	for until := l.now + turnMax; len(l.passes) > 0 && l.now < until; l.tell() {
 		s := l.passes[0]
 		done := l.slice(s)
+		last := len(l.passes) - 1
 		copy(l.passes, l.passes[1:])
-		l.passes = l.passes[:len(l.passes)-1]
-		if !done {
-			l.passes = append(l.passes, s)
-		} else {
+		if l.passes[last] = s; done {
+			l.passes[last] = nil
+			l.passes = l.passes[:last]
 			l.passed(s)
-		}
-		if l.tell(); l.now >= until {
-			break
 		}
 	}
 	return len(l.passes) > 0
@@ -80,15 +70,19 @@ func (l *Loop) runPasses() (more bool) {
 
 // slice serves the next clockEvery streams of a pass; true when there are no more.
 func (l *Loop) slice(s *streams) (done bool) {
+	open := s.waiting.len() > 0 && s.reader.Feed().IsOpen()
 	for range clockEvery {
-		if len(s.waiting) > 0 && s.reader.Feed().IsOpen() {
-			l.admit(s.waiting[0])
-			continue
-		}
-		if s.next == len(s.live) {
+		if c := s.waiting.next(); c != nil {
+			if open {
+				l.admit(c)
+			} else {
+				l.beat(c)
+			}
+		} else if c := s.live.next(); c != nil {
+			l.serve(c)
+		} else {
 			return true
 		}
-		l.serve(s.live[s.next])
 	}
 	return false
 }
@@ -105,7 +99,6 @@ func (l *Loop) passed(s *streams) {
 	l.tell()
 	l.counts.observe(l.times, l.began.Add(l.now).UnixMilli())
 	if s.again {
-		s.again = false
 		l.pass(s.reader)
 	}
 }
@@ -115,31 +108,28 @@ func (l *Loop) serve(c *conn) {
 	switch l.pump(c) {
 	case pumpCaughtUp:
 		c.behind = false
-		c.stream.next++
-	case pumpFull, pumpMore:
-		l.unlist(c)
-		l.lag(c)
+		c.stream.live.pass()
 	case pumpOverwritten:
 		l.drop(c, closeOverwritten)
 	case pumpBroken:
-		l.close(c, closeError)
+		l.close(c, c.reason)
+	default:
+		l.lag(c)
 	}
 }
 
-// beatWaiting sends a heartbeat to the streams of a feed that is not open.
-func (l *Loop) beatWaiting(s *streams) {
-	for i := len(s.waiting) - 1; i >= 0; i-- {
-		c := s.waiting[i]
-		if c.pending == nil {
-			c.hold(l.plainly(c, []byte(frame.Heartbeat)))
-		}
-		if l.flush(c) == pumpBroken {
-			l.close(c, closeError)
-		}
+// beat sends a heartbeat to a stream of a feed that is not open: there is no
+// log yet that could hold one.
+func (l *Loop) beat(c *conn) {
+	s := c.stream
+	if s.beating && c.pending == nil {
+		c.hold(l.plainly(c, heartbeat))
 	}
+	if c.pending != nil && l.flush(c) == pumpBroken {
+		l.close(c, c.reason)
+		return
+	}
+	s.waiting.pass()
 }
 
-// since is the time from then on, for lists that keep wheel ticks.
-func (l *Loop) since(tick int64) time.Duration {
-	return time.Duration(l.wheel.now-tick) * wheelTick
-}
+var heartbeat = []byte(frame.Heartbeat)

@@ -11,16 +11,20 @@ const (
 	pumpMore                          // pumpBytesMax written, and there are more
 	pumpOverwritten                   // the log no longer holds the stream's place
 	pumpBroken                        // the socket is dead
-	pumpEnded                         // stateEnding: at the frame boundary it was to stop at
+	pumpEnded                         // its last bytes are written
 )
 
 // pump writes to a stream what it lacks, first its own bytes, then the log's,
-// up to pumpBytesMax.
+// up to pumpBytesMax; to one that is ended, up to its end. When the socket is
+// broken, c.reason says how.
 func (l *Loop) pump(c *conn) pumpResult {
 	if c.pending != nil {
 		if got := l.flush(c); got != pumpCaughtUp {
 			return got
 		}
+	}
+	if c.state == stateLast {
+		return pumpEnded
 	}
 	for budget := pumpBytesMax; budget > 0; {
 		b, ok := c.stream.reader.Read(c.place)
@@ -29,7 +33,7 @@ func (l *Loop) pump(c *conn) pumpResult {
 		}
 		if c.state == stateEnding {
 			if b = b[:min(int64(len(b)), c.endAt-c.place)]; len(b) == 0 {
-				return pumpEnded
+				return l.finish(c)
 			}
 		}
 		if len(b) == 0 {
@@ -93,7 +97,7 @@ func (l *Loop) flush(c *conn) pumpResult {
 // wrote counts bytes the socket took.
 func (l *Loop) wrote(c *conn, n int) {
 	if n > 0 {
-		c.wroteAt = l.wheel.now
+		c.wroteAt = l.tick()
 		l.counts.bytes += uint64(n)
 	}
 }

@@ -72,7 +72,7 @@ func (l *Loop) readHead(c *conn, b []byte) (rest []byte, ok bool) {
 		in.head = append(in.head, b...)
 		head = in.head
 	} else {
-		l.wheel.set(c, l.srv.cfg.HeaderTimeout) // from the first byte on
+		l.wheel.set(c, l.now+l.srv.cfg.HeaderTimeout) // from the first byte on
 	}
 	n, err := in.parser.Parse(head, &l.req)
 	switch {
@@ -82,14 +82,13 @@ func (l *Loop) readHead(c *conn, b []byte) (rest []byte, ok bool) {
 		}
 		return nil, true
 	case err != nil:
-		return nil, l.refuse(c, err)
+		return nil, l.refuse(c, err, nil, closeBadRequest)
 	}
 	// The request aliases head, which may be in.head: done with before reuse.
 	rest = b[len(b)-(len(head)-n):]
 	ok = l.request(c, &l.req)
 	if c.in != nil && c.state == stateHead {
-		l.putInbound(c)
-		l.wheel.set(c, keepAliveMax)
+		l.rest(c)
 	}
 	return rest, ok
 }
@@ -107,13 +106,18 @@ func (l *Loop) readBody(c *conn, b []byte) (rest []byte, ok bool) {
 	if !c.in.body.Done() {
 		return nil, true
 	}
-	if !c.in.keep {
+	if !c.in.keep || l.draining.begun {
 		return nil, l.linger(c, closeDone)
 	}
-	l.putInbound(c)
 	c.state = stateHead
-	l.wheel.set(c, keepAliveMax)
+	l.rest(c)
 	return b, true
+}
+
+// rest waits for the next request of a connection.
+func (l *Loop) rest(c *conn) {
+	l.putInbound(c)
+	l.wheel.set(c, l.now+l.srv.waits.keepAlive)
 }
 
 // discard counts bytes that nobody reads: behind the request of a stream, or
@@ -138,19 +142,19 @@ func (l *Loop) request(c *conn, r *http1.Request) bool {
 	if r.Form == http1.FormAsterisk {
 		return l.answer(c, r, &http1.Answer{Status: 204, Allow: route.Methods})
 	}
+	var origin []byte
+	if !r.Repeated(http1.Origin) {
+		origin = r.Value(http1.Origin)
+	}
 	path, err := http1.AppendPath(l.path[:0], r.Path)
 	l.path = path
 	if err != nil {
-		return l.refuse(c, err)
+		return l.refuse(c, err, origin, closeBadRequest)
 	}
 	rt, found := l.srv.site.Routes.Lookup(path)
 	cors := l.srv.site.CORS
 	if found && rt.CORS != nil {
 		cors = rt.CORS
-	}
-	var origin []byte
-	if !r.Repeated(http1.Origin) {
-		origin = r.Value(http1.Origin)
 	}
 	grant := cors.Decide(origin)
 	l.fields = grant.AppendFields(l.fields[:0])
@@ -202,7 +206,7 @@ func (l *Loop) answer(c *conn, r *http1.Request, a *http1.Answer) bool {
 		return false
 	}
 	c.state = stateBody
-	l.wheel.set(c, l.srv.cfg.HeaderTimeout)
+	l.wheel.set(c, l.now+l.srv.cfg.HeaderTimeout)
 	return true
 }
 
@@ -222,39 +226,32 @@ func (l *Loop) answered(c *conn, b []byte, keep bool) bool {
 func (l *Loop) write(c *conn, b []byte) bool {
 	n, err := c.send(b)
 	l.counts.bytes += uint64(n)
-	if err != nil || n < len(b) {
+	if err == nil && n < len(b) {
 		c.reason = closeError
 		c.reset()
-		return false
 	}
-	return true
+	return n == len(b)
 }
 
 // refuse answers a request that could not be read, and ends the connection.
-func (l *Loop) refuse(c *conn, err error) bool {
+// origin is the page's, as far as it was read.
+func (l *Loop) refuse(c *conn, err error, origin []byte, why closeReason) bool {
 	bad := &http1.Error{Status: 400, Reason: err.Error()}
 	errors.As(err, &bad)
-	l.fields = l.srv.site.CORS.Decide(nil).AppendFields(l.fields[:0])
+	l.fields = l.srv.site.CORS.Decide(origin).AppendFields(l.fields[:0])
 	l.out = http1.AppendAnswer(l.out[:0], &http1.Answer{
 		Status: bad.Status, Date: l.date.at(l), Body: bad.Reason, Close: true, Fields: l.fields,
 	})
 	l.counts.answered(bad.Status)
-	return l.write(c, l.out) && l.linger(c, closeBadRequest)
+	return l.write(c, l.out) && l.linger(c, why)
 }
+
+var errHeadLate = &http1.Error{Status: 408, Reason: "the request head did not come in time (--header-timeout)"}
 
 // headLate ends a connection that sent no whole head in time; one that sent
 // none of it, a browser's spare one, gets no answer it did not ask for.
 func (l *Loop) headLate(c *conn) {
-	c.reason = closeTimeout
-	if c.in == nil || len(c.in.head) == 0 {
-		l.close(c, closeTimeout)
-		return
-	}
-	l.out = http1.AppendAnswer(l.out[:0], &http1.Answer{
-		Status: 408, Date: l.date.at(l), Body: "the request head did not come in time (--header-timeout)", Close: true,
-	})
-	l.counts.answered(408)
-	if !l.write(c, l.out) || !l.linger(c, closeTimeout) {
+	if c.in == nil || len(c.in.head) == 0 || !l.refuse(c, errHeadLate, nil, closeTimeout) {
 		l.close(c, closeTimeout)
 	}
 }
@@ -271,7 +268,7 @@ func (l *Loop) linger(c *conn, why closeReason) bool {
 		l.putInbound(c)
 	}
 	c.state, c.surplus = stateLinger, 0
-	l.wheel.set(c, lingerMax)
+	l.wheel.set(c, l.now+l.srv.waits.linger)
 	return true
 }
 
@@ -288,7 +285,7 @@ func (l *Loop) open(c *conn, r *http1.Request, f *hub.Feed) bool {
 	c.state = stateStream
 	l.wheel.clear(c)
 	if age := l.srv.cfg.MaxAge; age > 0 {
-		l.wheel.set(c, jitter(l.rand, age))
+		l.wheel.set(c, l.now+jitter(l.rand, age))
 	}
 	s := l.streamsOf(f)
 	c.stream = s
@@ -327,25 +324,23 @@ func (l *Loop) place(c *conn, start hub.Start, retry int) bool {
 		c.hold(l.plainly(c, b[:frame.Len(b)]))
 	}
 	if l.flush(c) == pumpBroken {
-		c.reason = closeError
 		return false
 	}
 	if at.Waiting {
 		c.resume = &start
-		c.stream.wait(c)
+		c.stream.waiting.add(c)
 		return true
 	}
 	switch l.pump(c) {
 	case pumpCaughtUp:
 		c.behind = false
-		c.stream.add(c)
+		c.stream.live.add(c)
 	case pumpFull, pumpMore:
 		l.lag(c)
 	case pumpOverwritten:
 		c.reason = closeOverwritten
 		return false
-	default:
-		c.reason = closeError
+	case pumpBroken, pumpEnded:
 		return false
 	}
 	return true
@@ -353,7 +348,7 @@ func (l *Loop) place(c *conn, start hub.Start, retry int) bool {
 
 // admit places a stream that waited for its feed to open.
 func (l *Loop) admit(c *conn) {
-	c.stream.unwait(c)
+	l.unlist(c)
 	start := *c.resume
 	c.resume = nil
 	l.out = l.out[:0]

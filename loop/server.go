@@ -46,6 +46,7 @@ type Site struct {
 // Server is the listener and the loops of one process.
 type Server struct {
 	cfg   Config
+	waits waits
 	site  Site
 	loops []*Loop
 
@@ -55,7 +56,7 @@ type Server struct {
 
 // New makes the loops, which wait for Serve. Errors are those of the system.
 func New(cfg Config) (*Server, error) {
-	s := &Server{cfg: cfg}
+	s := &Server{cfg: cfg, waits: defaultWaits}
 	s.accepter.init(s)
 	for range cfg.Loops {
 		l, err := newLoop(s)

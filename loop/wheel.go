@@ -10,15 +10,17 @@ const (
 // wheel holds one deadline a connection, to the tick. Setting, moving and
 // clearing one costs a few pointers; there is no timer per connection. Loop only.
 type wheel struct {
-	now   int64 // ticks since the loop began
-	slots [wheelSlots]*conn
-	n     int
+	now   int64             // the tick that advance has come to
+	slots [wheelSlots]*conn // those due behind now, by tick
+	ripe  *conn             // those due at now or before it
+	n     int               // all of them
 }
 
-// set gives c a deadline d from now, replacing the one it has.
-func (w *wheel) set(c *conn, d time.Duration) {
+// set gives c a deadline, as time since the loop began, replacing the one it
+// has. It comes never before at, and a tick and a turn behind it at most.
+func (w *wheel) set(c *conn, at time.Duration) {
 	w.clear(c)
-	c.due = w.now + max(1, int64((d+wheelTick-1)/wheelTick))
+	c.due = max(w.now+1, int64((at+wheelTick-1)/wheelTick))
 	w.link(c)
 	w.n++
 }
@@ -33,46 +35,54 @@ func (w *wheel) clear(c *conn) {
 	w.n--
 }
 
-// advance calls expired for every connection whose deadline has come, with its
-// deadline cleared. expired may give that connection a new one and must leave
-// the deadlines of others alone.
-func (w *wheel) advance(now int64, expired func(*conn)) {
-	for w.now < now {
+// advance calls expired for connections whose deadline has come, with the
+// deadline cleared, for most of them at a time; expired may set and clear any
+// deadline. It reports whether there are more.
+func (w *wheel) advance(now time.Duration, most int, expired func(*conn)) (more bool) {
+	for tick := int64(now / wheelTick); w.now < tick; {
 		w.now++
 		slot := &w.slots[w.now%wheelSlots]
-		var later *conn // of another round
-		for c := *slot; c != nil; c = *slot {
-			w.unlink(c)
-			if c.due > w.now {
-				c.wheelNext, later = later, c
-				continue
-			}
-			c.due = 0
-			w.n--
-			expired(c)
-		}
-		for c := later; c != nil; {
+		c := *slot
+		*slot = nil
+		for c != nil {
 			next := c.wheelNext
-			w.link(c)
+			w.link(c) // ripe, or back into the slot for another round
 			c = next
 		}
 	}
+	for ; w.ripe != nil && most > 0; most-- {
+		c := w.ripe
+		w.clear(c)
+		expired(c)
+	}
+	return w.ripe != nil
+}
+
+// next is when advance has something to do, if n > 0.
+func (w *wheel) next() time.Duration { return time.Duration(w.now+1) * wheelTick }
+
+// list is the list that c belongs into by its deadline.
+func (w *wheel) list(c *conn) **conn {
+	if c.due <= w.now {
+		return &w.ripe
+	}
+	return &w.slots[c.due%wheelSlots]
 }
 
 func (w *wheel) link(c *conn) {
-	slot := &w.slots[c.due%wheelSlots]
-	c.wheelPrev, c.wheelNext = nil, *slot
-	if *slot != nil {
-		(*slot).wheelPrev = c
+	first := w.list(c)
+	c.wheelPrev, c.wheelNext = nil, *first
+	if *first != nil {
+		(*first).wheelPrev = c
 	}
-	*slot = c
+	*first = c
 }
 
 func (w *wheel) unlink(c *conn) {
 	if c.wheelPrev != nil {
 		c.wheelPrev.wheelNext = c.wheelNext
 	} else {
-		w.slots[c.due%wheelSlots] = c.wheelNext
+		*w.list(c) = c.wheelNext
 	}
 	if c.wheelNext != nil {
 		c.wheelNext.wheelPrev = c.wheelPrev

@@ -1,0 +1,74 @@
+package loop
+
+import (
+	"time"
+
+	"tailcast/frame"
+)
+
+// end begins the clean end of a stream: the frame it is in is finished, then
+// its farewell follows, for endMax together. It must not be called for the
+// connection whose OnTraffic runs.
+func (l *Loop) end(c *conn, why closeReason) {
+	c.reason = why
+	l.wheel.set(c, l.now+l.srv.waits.end)
+	var got pumpResult
+	if c.list == &c.stream.waiting {
+		got = l.finish(c)
+	} else {
+		c.state, c.endAt = stateEnding, c.stream.reader.Boundary(c.place)
+		got = l.pump(c)
+	}
+	switch got {
+	case pumpEnded:
+		l.ended(c)
+	case pumpFull, pumpMore:
+		l.lag(c)
+	default:
+		l.drop(c, why)
+	}
+}
+
+// finish writes the last bytes of a stream that is at a frame boundary: when
+// to come back, and the end of the response.
+func (l *Loop) finish(c *conn) pumpResult {
+	c.state = stateLast
+	l.out = l.farewell(l.out[:0], c, l.retry())
+	c.hold(l.out)
+	if got := l.flush(c); got != pumpCaughtUp {
+		return got
+	}
+	return pumpEnded
+}
+
+// ended shuts our side of a stream whose last bytes are written.
+func (l *Loop) ended(c *conn) {
+	l.unlist(c)
+	l.detach(c)
+	if !l.linger(c, c.reason) {
+		l.close(c, c.reason)
+	}
+}
+
+// farewell appends the end of a response.
+func (l *Loop) farewell(dst []byte, c *conn, retry int) []byte {
+	if c.plain {
+		return append(dst, frame.Unchunk(frame.AppendRetry(nil, retry))...)
+	}
+	return append(frame.AppendRetry(dst, retry), frame.LastChunk...)
+}
+
+// shed ends a stream right behind its head, which is in l.out: the client is
+// to come back later, and for EventSource any status but 200 means never.
+func (l *Loop) shed(c *conn) bool {
+	retry := shedRetryMin + l.rand.IntN(shedRetryMax-shedRetryMin+1)
+	l.out = l.farewell(l.out, c, retry)
+	return l.answered(c, l.out, false)
+}
+
+// retry is the reconnection time of one stream in milliseconds: spread, so
+// that the streams a node loses at once do not come back at once.
+func (l *Loop) retry() int {
+	r := l.srv.cfg.Retry
+	return int((r/2 + time.Duration(l.rand.Int64N(int64(r)+1))) / time.Millisecond)
+}

@@ -23,7 +23,7 @@ func TestProcess(t *testing.T) {
 	p := Start(t, bin, "-listen", addr, "-rate", "100")
 	Eventually(t, 10*time.Second, "listener", func() bool { return accepts(addr) })
 	c := Open(t, addr, "/events", "Last-Event-ID: v1:0-7")
-	if h := c.Head(t, 10*time.Second); h.StatusCode != 200 || h.Header.Get("Content-Type") != "text/event-stream" {
+	if h := c.Head(t, 10*time.Second); h.StatusCode != http.StatusOK || h.Header.Get("Content-Type") != "text/event-stream" {
 		t.Errorf("head %+v", h)
 	}
 	first, second := c.Next(t, 10*time.Second), c.Next(t, 10*time.Second)

@@ -45,5 +45,8 @@ func (b *batch) appendTo(tp *topic, partition int32) (next int64) {
 	clear(b.recs)
 	clear(b.headers)
 	b.recs, b.headers = b.recs[:0], b.headers[:0]
+	if cap(b.headers) > headersKeptMax {
+		b.headers = nil
+	}
 	return next
 }

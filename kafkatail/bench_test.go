@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tailcast/frame"
+	"tailcast/hub"
 )
 
 // null is a sink that counts.
@@ -42,7 +43,7 @@ func (*null) Flush()                                              {}
 
 // fixture is a reader without a client, and a fetch of n records with headers
 // for it.
-func fixture(t testing.TB, sink *null, n int) (r *reader, ft *kgo.FetchTopic, refill func()) {
+func fixture(t testing.TB, sink hub.Sink, n int) (r *reader, ft *kgo.FetchTopic, refill func()) {
 	t.Helper()
 	tail, err := New(Config{}, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -109,7 +110,7 @@ func BenchmarkTail(b *testing.B) {
 			tail := startTail(b, c.ListenAddrs())
 			sink := &null{reached: make(chan struct{}, 1)}
 			tail.Tail.Tail("a", sink)
-			eventually(b, "the topic to be missing", func() (bool, string) { return tail.topicStatus("a").State == Missing, "" })
+			eventually(b, "the topic to be missing", func() (bool, any) { return tail.topicStatus("a").State == Missing, "" })
 			if err := c.CreateTopic("a", 2, nil); err != nil {
 				b.Fatal(err)
 			}

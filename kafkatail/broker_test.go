@@ -35,7 +35,7 @@ func TestBrokerAwayAtStart(t *testing.T) {
 	tail := startTail(t, []string{addr})
 	rec := newRecorder(t)
 	tail.Tail.Tail("a", rec)
-	eventually(t, "the reason", func() (bool, string) { return tail.Status().Error != "", "" })
+	eventually(t, "the reason", func() (bool, any) { return tail.Status().Error != "", "" })
 	s := tail.Status()
 	if s.Connected || !strings.Contains(s.Error, "--kafka-brokers") || !strings.Contains(s.Error, addr) {
 		t.Errorf("status %+v", s)
@@ -47,9 +47,9 @@ func TestBrokerAwayAtStart(t *testing.T) {
 	waitOpen(t, rec)
 	produce(t, c.client(), "a", 0, 3)
 	wantOffsets(t, rec, 0, upTo(0, 3))
-	eventually(t, "readiness", func() (bool, string) {
+	eventually(t, "readiness", func() (bool, any) {
 		err := tail.Status().Ready(time.Now())
-		return err == nil, fmt.Sprint(err)
+		return err == nil, err
 	})
 	for what, n := range map[string]int{"does not answer": 1, "Kafka answers": 1} {
 		if got := len(tail.log.lines(what)); got != n {
@@ -71,7 +71,7 @@ func TestBrokerAwayLater(t *testing.T) {
 	produce(t, c.client(), "a", 0, 3)
 	wantOffsets(t, rec, 0, upTo(0, 3))
 	c.Close()
-	eventually(t, "the loss of contact", func() (bool, string) { return !tail.Status().Connected, "" })
+	eventually(t, "the loss of contact", func() (bool, any) { return !tail.Status().Connected, "" })
 	if err := tail.Status().Ready(time.Now()); err != nil {
 		t.Errorf("a moment without Kafka makes the node unready: %v", err)
 	}
@@ -83,7 +83,7 @@ func TestBrokerAwayLater(t *testing.T) {
 		t.Errorf("opened at %d, want 3", got)
 	}
 	was := tail.Status().Counters
-	eventually(t, "three more tries", func() (bool, string) { return tail.Status().Counters.Failed >= was.Failed+3, "" })
+	eventually(t, "three more tries", func() (bool, any) { return tail.Status().Counters.Failed >= was.Failed+3, "" })
 	if n := tail.Status().Counters.Polls - was.Polls; n > 30 {
 		t.Errorf("%d polls without a broker", n)
 	}
@@ -130,7 +130,7 @@ func TestChaos(t *testing.T) {
 			c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) { return nil, errors.New("cut"), true })
 		}
 		seen := rec.count()
-		eventually(t, "records to flow", func() (bool, string) { return rec.count() > seen+20, fmt.Sprint(rec.count()) })
+		eventually(t, "records to flow", func() (bool, any) { return rec.count() > seen+20, rec.count() })
 	}
 	cancel()
 	wg.Wait()
@@ -220,7 +220,7 @@ func TestHangingReaderIsReplaced(t *testing.T) {
 	old.commands <- func() { <-wake }
 	old.interrupt()
 	produce(t, cl, "a", 0, 3)
-	eventually(t, "another reader", func() (bool, string) { return tail.Status().Counters.Rebuilds == 1, "" })
+	eventually(t, "another reader", func() (bool, any) { return tail.Status().Counters.Rebuilds == 1, "" })
 	close(wake)
 	wantOffsets(t, rec, 0, upTo(0, 6))
 	produce(t, cl, "a", 0, 3)
@@ -254,7 +254,7 @@ func TestEndWithoutRecordsIsNoStall(t *testing.T) {
 func TestStopsWhileBrokersAreAway(t *testing.T) {
 	tail := startTail(t, []string{fmt.Sprintf("127.0.0.1:%d", freePort(t))})
 	tail.Tail.Tail("a", newRecorder(t))
-	eventually(t, "a try", func() (bool, string) { return tail.Status().Error != "", "" })
+	eventually(t, "a try", func() (bool, any) { return tail.Status().Error != "", "" })
 	began := time.Now()
 	tail.stop()
 	if d := time.Since(began); d > 3*time.Second {

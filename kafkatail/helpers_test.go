@@ -28,21 +28,24 @@ var (
 
 // patience bounds every wait of a test; it is no pause, and only a failing
 // test spends it.
-const patience = 20 * time.Second
+var patience = 20 * time.Second
 
 // eventually waits until cond holds; cond says what it sees instead.
-func eventually(t testing.TB, what string, cond func() (bool, string)) {
+func eventually(t testing.TB, what string, cond func() (ok bool, saw any)) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.After(patience)
+	again := time.NewTicker(2 * time.Millisecond)
+	defer again.Stop()
 	for {
 		ok, saw := cond()
 		if ok {
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waited for %s: %s", what, saw)
+		select {
+		case <-again.C:
+		case <-deadline:
+			t.Fatalf("waited for %s: %+v", what, saw)
 		}
-		time.Sleep(2 * time.Millisecond)
 	}
 }
 
@@ -220,7 +223,7 @@ func (r *running) follow(t testing.TB, topic string) *recorder {
 
 func waitOpen(t testing.TB, rec *recorder) {
 	t.Helper()
-	eventually(t, "the sink to be opened", func() (bool, string) { return rec.opened() != nil, "it is not" })
+	eventually(t, "the sink to be opened", func() (bool, any) { return rec.opened() != nil, "it is not" })
 }
 
 // topicStatus returns the status of one topic.
@@ -235,9 +238,9 @@ func (r *running) topicStatus(name string) TopicStatus {
 
 func waitState(t testing.TB, r *running, topic string, want State) {
 	t.Helper()
-	eventually(t, topic+" to be "+string(want), func() (bool, string) {
+	eventually(t, topic+" to be "+string(want), func() (bool, any) {
 		s := r.topicStatus(topic)
-		return s.State == want, fmt.Sprintf("%+v", s)
+		return s.State == want, s
 	})
 }
 

@@ -17,7 +17,8 @@ import (
 type keeper struct {
 	t      *Tail
 	lister *lister
-	failed int // looks in a row that no broker answered
+	failed int       // looks in a row that no broker answered
+	since  time.Time // since when something is unsettled
 }
 
 // view is what one look found.
@@ -48,7 +49,7 @@ func (k *keeper) run(ctx context.Context) {
 		case <-k.t.wake:
 		}
 		timer.Stop()
-		pace(ctx, time.Until(began.Add(lookGapMin)))
+		pace(ctx, time.Until(began.Add(lookGap)))
 	}
 }
 
@@ -89,10 +90,24 @@ func (k *keeper) round(ctx context.Context) time.Duration {
 		}
 	}
 	k.carryOut(ctx, func(r *reader) { r.reconcile(v) })
-	if t.unsettled() {
-		return t.cfg.Timing.Soon
+	return k.wait(v.at)
+}
+
+// wait returns how long to wait after a look that was answered. What stays
+// unsettled for long, such as a partition whose disk is gone, is no reason to
+// go on asking often.
+func (k *keeper) wait(now time.Time) time.Duration {
+	if !k.t.unsettled() {
+		k.since = time.Time{}
+		return k.t.cfg.Timing.Look
 	}
-	return t.cfg.Timing.Look
+	if k.since.IsZero() {
+		k.since = now
+	}
+	if now.Sub(k.since) > unsettledMax {
+		return k.t.cfg.Timing.Look
+	}
+	return k.t.cfg.Timing.Soon
 }
 
 // look asks for the offsets that reconcile needs.
@@ -256,9 +271,9 @@ func (t *Tail) unsettled() bool {
 	return false
 }
 
-// missing and denied sort the errors of a topic's metadata.
-func missing(err error) bool {
+// isMissing and isDenied sort the errors of a topic's metadata.
+func isMissing(err error) bool {
 	return errors.Is(err, kerr.UnknownTopicOrPartition) || errors.Is(err, kerr.UnknownTopicID)
 }
 
-func denied(err error) bool { return errors.Is(err, kerr.TopicAuthorizationFailed) }
+func isDenied(err error) bool { return errors.Is(err, kerr.TopicAuthorizationFailed) }

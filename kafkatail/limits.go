@@ -20,17 +20,23 @@ const (
 	decompressBytesMax = 64 << 20
 	// passwordBytesMax refuses a file that is no password.
 	passwordBytesMax = 64 << 10
-	// pauseMin and pauseMax bound how long a partition that answers with
+	// firstPause and longestPause bound how long a partition that answers with
 	// errors is left alone; without it the library asks again at once,
 	// thousands of times a second.
-	pauseMin = 50 * time.Millisecond
-	pauseMax = time.Second
+	firstPause   = 50 * time.Millisecond
+	longestPause = time.Second
 	// errorsForget is the silence after which a partition's errors start to
 	// count from zero. A fetch without records is not shown to us, so success
 	// on an idle partition can't be seen.
 	errorsForget = 10 * time.Second
-	// lookGapMin bounds how often being woken makes the keeper look.
-	lookGapMin = 100 * time.Millisecond
+	// lookGap bounds how often being woken makes the keeper look.
+	lookGap = 100 * time.Millisecond
+	// unsettledMax bounds how long the keeper looks often because of something
+	// that may never settle.
+	unsettledMax = time.Minute
+	// headersKeptMax bounds the header scratch that a reader keeps between
+	// batches: 40 bytes each.
+	headersKeptMax = 16 << 10
 	// openGrace is how long a topic's first opening waits for the offsets of
 	// partitions that have a leader; the rest is opened as unknown.
 	openGrace = 2 * time.Second

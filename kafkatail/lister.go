@@ -61,7 +61,7 @@ func (l *lister) metadata(ctx context.Context, names []string) (map[string]topic
 	req.Topics = make([]kmsg.MetadataRequestTopic, 0, len(names)) // empty means none; nil would mean all
 	for _, name := range names {
 		t := kmsg.NewMetadataRequestTopic()
-		t.Topic = kmsg.StringPtr(name)
+		t.Topic = new(name)
 		req.Topics = append(req.Topics, t)
 	}
 	resp, err := req.RequestWith(ctx, l.cl)

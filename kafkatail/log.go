@@ -21,9 +21,9 @@ func (l libraryLog) Level() kgo.LogLevel {
 
 func (l libraryLog) Log(level kgo.LogLevel, msg string, keyvals ...any) {
 	attrs := make([]slog.Attr, 0, len(keyvals)/2+2)
-	attrs = append(attrs, slog.String("library", "franz-go"), slog.String("severity", level.String()))
+	attrs = append(attrs, slog.String("severity", level.String()), slog.String("message", msg))
 	for i := 0; i+1 < len(keyvals); i += 2 {
 		attrs = append(attrs, slog.Any(fmt.Sprint(keyvals[i]), keyvals[i+1]))
 	}
-	l.log.LogAttrs(context.Background(), slog.LevelDebug, msg, attrs...)
+	l.log.LogAttrs(context.Background(), slog.LevelDebug, "franz-go", attrs...)
 }

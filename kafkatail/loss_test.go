@@ -94,7 +94,7 @@ func TestTruncatedOutOfRange(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantOffsets(t, rec, 0, upTo(0, 10)) // 7 to 9 once more: kfake has them still
-	eventually(t, "the truncation", func() (bool, string) { return len(rec.lost()) > 0, "no loss" })
+	eventually(t, "the truncation", func() (bool, any) { return len(rec.lost()) > 0, "no loss" })
 	wantLoss(t, rec, loss{frame.Truncated, []frame.Range{{Topic: "a", Partition: 0, From: 7, To: 9}}, []frame.Partition{{ID: 0, Next: 7}}})
 }
 
@@ -108,7 +108,7 @@ func TestTruncatedInSilence(t *testing.T) {
 	produce(t, c.client(), "a", 0, 10)
 	wantOffsets(t, rec, 0, upTo(0, 10))
 	shorten(c, 6)
-	eventually(t, "the truncation", func() (bool, string) { return len(rec.lost()) > 0, "no loss" })
+	eventually(t, "the truncation", func() (bool, any) { return len(rec.lost()) > 0, "no loss" })
 	wantLoss(t, rec, loss{frame.Truncated, []frame.Range{{Topic: "a", Partition: 0, From: 6, To: 9}}, []frame.Partition{{ID: 0, Next: 6}}})
 	wantOffsets(t, rec, 0, upTo(0, 10))
 	if n := tail.Status().Counters.Resyncs["truncated"]; n != 1 {
@@ -126,11 +126,11 @@ func TestShorterForAMoment(t *testing.T) {
 	produce(t, cl, "a", 0, 10)
 	wantOffsets(t, rec, 0, upTo(0, 10))
 	undo := shorten(c, 6)
-	eventually(t, "the short end to be seen", func() (bool, string) {
+	eventually(t, "the short end to be seen", func() (bool, any) {
 		return tail.topicStatus("a").Partitions[0].End == 6, ""
 	})
 	undo()
-	eventually(t, "the end to be back", func() (bool, string) {
+	eventually(t, "the end to be back", func() (bool, any) {
 		return tail.topicStatus("a").Partitions[0].End == 10, ""
 	})
 	produce(t, cl, "a", 0, 2)
@@ -162,7 +162,7 @@ func TestDataLoss(t *testing.T) {
 		t.Fatal(err)
 	}
 	produce(t, cl, "a", 0, 2)
-	eventually(t, "the data loss", func() (bool, string) { return len(rec.lost()) > 0, "no loss" })
+	eventually(t, "the data loss", func() (bool, any) { return len(rec.lost()) > 0, "no loss" })
 	wantOffsets(t, rec, 0, upTo(0, 12))
 	wantLoss(t, rec, loss{frame.Truncated, []frame.Range{{Topic: "a", Partition: 0, From: 6, To: 9}}, []frame.Partition{{ID: 0, Next: 6}}})
 }
@@ -184,5 +184,50 @@ func TestBatchTooLarge(t *testing.T) {
 	wantLoss(t, rec, loss{frame.Expired, []frame.Range{{Topic: "a", Partition: 0, From: 1, To: 1}}, []frame.Partition{{ID: 0, Next: 2}}})
 	if n := tail.errorCount(kindTooLarge); n != 1 {
 		t.Errorf("%d batches too large counted", n)
+	}
+}
+
+// The library starts at the log start by itself where a partition is not in its
+// metadata yet; what it skipped is told from a gap by the log start.
+func TestSkippedByTheLibrary(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		logStart int64
+		offsets  []int64
+		want     []int64
+		lost     []frame.Range
+	}{
+		{"contiguous", 0, []int64{5, 6}, []int64{5, 6}, nil},
+		{"gap", 5, []int64{7, 9}, []int64{7, 9}, nil},
+		{"retention", 8, []int64{8, 9}, []int64{8, 9}, []frame.Range{{Topic: "a", From: 5, To: 7}}},
+		{"retention and gap", 8, []int64{11}, []int64{11}, []frame.Range{{Topic: "a", From: 5, To: 7}}},
+		{"log start moved behind the fetch", 9, []int64{5, 6}, []int64{5, 6}, nil},
+		{"read again", 0, []int64{3, 4, 5}, []int64{5}, nil},
+		{"all read again", 0, []int64{3, 4}, nil, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r, ft, _ := fixture(t, nil, len(tc.offsets))
+			rec, tp := newRecorder(t), r.t.topics["a"]
+			tp.parts[0].next = 5
+			tp.subs = []subscription{{sink: rec}}
+			tp.announce()
+			fp := &ft.Partitions[0]
+			fp.LogStartOffset = tc.logStart
+			for i, o := range tc.offsets {
+				fp.Records[i].Offset = o
+			}
+			r.records(ft, fp)
+			r.flush()
+			if got := rec.offsets(0); !slices.Equal(got, tc.want) {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+			var lost []frame.Range
+			for _, l := range rec.lost() {
+				lost = append(lost, l.ranges...)
+			}
+			if !slices.Equal(lost, tc.lost) {
+				t.Errorf("lost %v, want %v", lost, tc.lost)
+			}
+		})
 	}
 }

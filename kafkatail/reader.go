@@ -35,6 +35,7 @@ type reader struct {
 	polls  uint64
 	paused map[place]time.Time // partitions left alone after errors, and until when
 	seeks  seeks               // positions that moved in this round, for the library to follow
+	round  []*topic            // topics whose sinks may have been called since the last flush
 	batch  batch
 }
 
@@ -224,15 +225,19 @@ func (r *reader) seek() {
 
 // flush ends the round: what was appended becomes visible.
 func (r *reader) flush() {
+	if len(r.round) == 0 {
+		return
+	}
 	t := r.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.reader != r {
-		return
+	if t.reader == r {
+		for _, tp := range r.round {
+			tp.flush()
+		}
 	}
-	for _, tp := range t.topics {
-		tp.flush()
-	}
+	clear(r.round)
+	r.round = r.round[:0]
 }
 
 // partition returns where records of a fetch go, or nils when they are void:
@@ -250,7 +255,16 @@ func (r *reader) partition(topic string, id [16]byte, partition int32) (*topic, 
 	if p == nil || !p.reading || p.skipPoll == r.polls {
 		return nil, nil
 	}
+	r.touch(tp)
 	return tp, p
+}
+
+// touch has the topic flushed at the end of the round. The partitions of one
+// topic come together, so looking at the last one keeps the list short.
+func (r *reader) touch(tp *topic) {
+	if n := len(r.round); n == 0 || r.round[n-1] != tp {
+		r.round = append(r.round, tp)
+	}
 }
 
 // records appends one partition's fetch. The records' bytes are the library's;
@@ -309,8 +323,8 @@ func recycle(recs []*kgo.Record) {
 // dataLoss follows the library, which found by leader epochs where the log was
 // cut and has moved back there (KIP-320).
 func (r *reader) dataLoss(err error) {
-	var loss *kgo.ErrDataLoss
-	if !errors.As(err, &loss) {
+	loss, ok := errors.AsType[*kgo.ErrDataLoss](err)
+	if !ok {
 		return
 	}
 	t := r.t
@@ -331,6 +345,7 @@ func (r *reader) dataLoss(err error) {
 
 // tooLarge skips a batch that no decompression is allowed to finish.
 func (r *reader) tooLarge(tp *topic, p *partition, large *kgo.ErrDecompressTooLarge) {
+	r.touch(tp)
 	from := p.next
 	p.next = max(large.NextOffset, from)
 	if p.next > from {
@@ -359,7 +374,7 @@ func (r *reader) fault(topic string, partition int32, err error) {
 	}
 	tp := t.topics[topic]
 	if tp == nil {
-		t.logOnce("a fetch failed", topic, partition, err)
+		t.logOnce(topic, partition, err)
 		return
 	}
 	if kind == kindDenied {
@@ -372,20 +387,16 @@ func (r *reader) fault(topic string, partition int32, err error) {
 	if p == nil || !p.reading || kind == kindDataLoss {
 		return
 	}
-	pl := place{topic, partition}
-	switch kind {
-	case kindTooLarge:
-		var large *kgo.ErrDecompressTooLarge
-		if errors.As(err, &large) && p.skipPoll != r.polls {
+	if large, ok := errors.AsType[*kgo.ErrDecompressTooLarge](err); ok {
+		if p.skipPoll != r.polls {
 			r.tooLarge(tp, p, large)
 		}
 		return
-	case kindOutOfRange:
-		// Until the next look says where to go on: without the pause the
-		// library asks again at once.
-		p.outOfRange = true
 	}
-	r.backOff(pl, p, kind, err)
+	if kind == kindOutOfRange {
+		p.outOfRange = true // the next look says where to go on
+	}
+	r.backOff(place{topic, partition}, p, kind, err)
 }
 
 // backOff leaves a failing partition alone, longer each time. Leadership that
@@ -407,7 +418,7 @@ func (r *reader) backOff(pl place, p *partition, kind errorKind, err error) {
 		r.pause(pl, r.t.cfg.Timing.Denied)
 	case kind == kindTransient && p.errs == 1:
 	default:
-		r.pause(pl, min(pauseMin<<min(p.errs-1, 10), pauseMax))
+		r.pause(pl, min(firstPause<<min(p.errs-1, 10), longestPause))
 	}
 }
 

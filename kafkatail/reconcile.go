@@ -1,6 +1,7 @@
 package kafkatail
 
 import (
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -87,10 +88,8 @@ func (r *reader) topic(tp *topic, m topicMeta, v *view, plan *plan) {
 		r.unavailable(tp, m.err, v.at, plan)
 		return
 	}
-	for _, id := range tp.retired {
-		if id == m.id {
-			return // a broker that lags behind
-		}
+	if slices.Contains(tp.retired, m.id) {
+		return // a broker that lags behind
 	}
 	tp.missingSince = time.Time{}
 	if tp.id != m.id {
@@ -137,9 +136,9 @@ func (r *reader) topic(tp *topic, m topicMeta, v *view, plan *plan) {
 // unavailable handles a topic that the brokers answer for with an error.
 func (r *reader) unavailable(tp *topic, err error, now time.Time, plan *plan) {
 	switch {
-	case missing(err):
+	case isMissing(err):
 		r.missing(tp, now, plan)
-	case denied(err):
+	case isDenied(err):
 		tp.missingSince = time.Time{}
 		r.drop(tp, plan)
 		r.t.setState(tp, Denied, err)
@@ -238,13 +237,11 @@ func (r *reader) readable(tp *topic, v *view, plan *plan) bool {
 			return true
 		}
 	}
-	if tp.probeAt.IsZero() { // denied by metadata, which answers now
-		return true
-	}
 	if tried {
 		tp.probeAt = v.at.Add(r.t.cfg.Timing.Denied)
+		return false
 	}
-	return false
+	return tp.probeAt.IsZero() // denied by metadata only, which answers now
 }
 
 // resumeTopic ends the pauses of a topic.

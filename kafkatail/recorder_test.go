@@ -51,19 +51,21 @@ func newRecorder(t testing.TB) *recorder {
 	return &recorder{t: t, recs: make(map[int32][]kept)}
 }
 
-func (r *recorder) enter() func() {
+func (r *recorder) enter() {
 	if !r.busy.CompareAndSwap(false, true) {
 		r.t.Error("the sink is called by two goroutines at once")
 	}
 	r.mu.Lock()
-	return func() {
-		r.mu.Unlock()
-		r.busy.Store(false)
-	}
+}
+
+func (r *recorder) leave() {
+	r.mu.Unlock()
+	r.busy.Store(false)
 }
 
 func (r *recorder) Open(id frame.TopicID, parts []frame.Partition) {
-	defer r.enter()()
+	r.enter()
+	defer r.leave()
 	if n := len(r.opens); n > 0 && r.opens[n-1].id != (frame.TopicID{}) {
 		r.t.Errorf("opened again though it was open: %v", r.opens)
 	}
@@ -72,7 +74,8 @@ func (r *recorder) Open(id frame.TopicID, parts []frame.Partition) {
 }
 
 func (r *recorder) Recreated(id frame.TopicID, parts []frame.Partition) {
-	defer r.enter()()
+	r.enter()
+	defer r.leave()
 	if len(r.opens) == 0 {
 		r.t.Error("recreated before it was opened")
 	}
@@ -92,7 +95,8 @@ func (r *recorder) start(parts []frame.Partition) {
 }
 
 func (r *recorder) Append(partition int32, recs []frame.Record) {
-	defer r.enter()()
+	r.enter()
+	defer r.leave()
 	if len(recs) == 0 || len(recs) > batchRecordsMax {
 		r.t.Errorf("%d records in one batch", len(recs))
 	}
@@ -119,7 +123,8 @@ func (r *recorder) Append(partition int32, recs []frame.Record) {
 }
 
 func (r *recorder) Advance(partition int32, next int64) {
-	defer r.enter()()
+	r.enter()
+	defer r.leave()
 	if len(r.opens) == 0 {
 		r.t.Error("advanced before it was opened")
 	}
@@ -130,7 +135,8 @@ func (r *recorder) Advance(partition int32, next int64) {
 }
 
 func (r *recorder) Lost(reason frame.Reason, ranges []frame.Range, parts []frame.Partition) {
-	defer r.enter()()
+	r.enter()
+	defer r.leave()
 	for i, g := range ranges {
 		was, now := r.next[g.Partition], parts[i].Next
 		ok := g.From <= g.To && parts[i].ID == g.Partition
@@ -154,7 +160,8 @@ func (r *recorder) Lost(reason frame.Reason, ranges []frame.Range, parts []frame
 }
 
 func (r *recorder) Flush() {
-	defer r.enter()()
+	r.enter()
+	defer r.leave()
 	r.flushed = r.total
 }
 
@@ -229,9 +236,9 @@ func upTo(from, n int64) []int64 {
 // wantOffsets waits until partition p of r holds exactly want.
 func wantOffsets(t testing.TB, r *recorder, p int32, want []int64) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("partition %d to hold %v", p, brief(want)), func() (bool, string) {
+	eventually(t, fmt.Sprintf("partition %d to hold %v", p, brief(want)), func() (bool, any) {
 		got := r.offsets(p)
-		return slices.Equal(got, want), fmt.Sprintf("holds %v", brief(got))
+		return slices.Equal(got, want), brief(got)
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"fmt"
 	"math/big"
 	"net"
 	"os"
@@ -103,9 +102,9 @@ func TestSASL(t *testing.T) {
 
 			// A wrong password is said once, with the flags to look at and
 			// without a secret (case C28).
-			eventually(t, "three refusals", func() (bool, string) {
+			eventually(t, "three refusals", func() (bool, any) {
 				c := tail.Status().Counters
-				return c.Failed >= 3, fmt.Sprintf("%+v", c)
+				return c.Failed >= 3, c
 			})
 			if n := len(tail.log.lines("Kafka does not answer")); n != 1 {
 				t.Errorf("logged %d times", n)
@@ -138,11 +137,11 @@ func TestPasswordFileGone(t *testing.T) {
 	c := newCluster(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "u", "right"))
 	password := write(t, "password", "wrong")
 	tail := startTail(t, c.ListenAddrs(), func(c *Config) { c.SASL = SASL{"PLAIN", "u", password} })
-	eventually(t, "a refusal", func() (bool, string) { return tail.Status().Error != "", "" })
+	eventually(t, "a refusal", func() (bool, any) { return tail.Status().Error != "", "" })
 	if err := os.Remove(password); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the missing file to be said", func() (bool, string) {
+	eventually(t, "the missing file to be said", func() (bool, any) {
 		s := tail.Status().Error
 		return strings.HasPrefix(s, "--kafka-sasl-password-file: open "), s
 	})
@@ -179,7 +178,7 @@ func TestTLS(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tail := startTail(t, c.ListenAddrs(), with(tc.tls))
-			eventually(t, "the reason", func() (bool, string) {
+			eventually(t, "the reason", func() (bool, any) {
 				s := tail.Status().Error
 				return strings.Contains(s, tc.want), s
 			})

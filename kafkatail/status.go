@@ -104,22 +104,22 @@ const contactMax = 15 * time.Second
 func (s Status) Ready(now time.Time) error {
 	switch {
 	case s.LastContact.IsZero() && s.Error == "":
-		return notReady("Kafka was not asked yet")
+		return notReadyError("Kafka was not asked yet")
 	case s.LastContact.IsZero() || !s.Connected && now.Sub(s.LastContact) > contactMax:
-		return notReady("Kafka does not answer: " + s.Error)
+		return notReadyError("Kafka does not answer: " + s.Error)
 	}
 	for _, tp := range s.Topics {
 		if !tp.Opened && tp.State != Denied {
-			return notReady("topic " + tp.Name + " is " + string(tp.State))
+			return notReadyError("topic " + tp.Name + " is " + string(tp.State))
 		}
 	}
 	return nil
 }
 
-// notReady is a reason for /readyz.
-type notReady string
+// notReadyError is a reason for /readyz.
+type notReadyError string
 
-func (e notReady) Error() string { return string(e) }
+func (e notReadyError) Error() string { return string(e) }
 
 func (c *counters) snapshot() Counters {
 	s := Counters{
@@ -135,7 +135,7 @@ func (c *counters) snapshot() Counters {
 			string(frame.Recreated): c.recreate.Load(),
 		},
 	}
-	for k := errorKind(0); k < kinds; k++ {
+	for k := range kinds {
 		s.Errors[k.String()] = c.errors[k].Load()
 	}
 	return s

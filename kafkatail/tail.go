@@ -209,12 +209,11 @@ func (t *Tail) rebuild(ctx context.Context, why string) error {
 // lost counts and logs a loss and tells the sinks. Reader only; mu must be held.
 func (t *Tail) lost(tp *topic, reason frame.Reason, ranges []frame.Range) {
 	level := slog.LevelWarn
-	switch reason {
-	case frame.Expired:
-		t.counters.expired.Add(1)
-	case frame.Truncated:
-		t.counters.cut.Add(1)
+	if reason == frame.Truncated {
 		level = slog.LevelError
+		t.counters.cut.Add(1)
+	} else {
+		t.counters.expired.Add(1)
 	}
 	for _, g := range ranges {
 		t.log.LogAttrs(context.Background(), level, "records are lost to the streams", slog.String("reason", string(reason)),
@@ -250,12 +249,12 @@ func (t *Tail) setState(tp *topic, s State, err error) {
 	t.log.LogAttrs(context.Background(), level, "a topic's state changed", attrs...)
 }
 
-// logOnce logs an error that belongs to no partition of ours, if it is another
+// logOnce logs a fetch error that belongs to no topic of ours, if it is another
 // than the last or that was a while ago. mu must be held.
-func (t *Tail) logOnce(msg, topic string, partition int32, err error) {
+func (t *Tail) logOnce(topic string, partition int32, err error) {
 	now := time.Now()
 	if text := err.Error(); text != t.lastErr.text || now.Sub(t.lastErr.at) > errorsForget {
-		t.log.LogAttrs(context.Background(), slog.LevelWarn, msg, slog.String("topic", topic), slog.Int("partition", int(partition)), slog.String("error", text))
+		t.log.LogAttrs(context.Background(), slog.LevelWarn, "a fetch failed", slog.String("topic", topic), slog.Int("partition", int(partition)), slog.String("error", text))
 		t.lastErr = loggedErr{text, now}
 	}
 }

@@ -52,7 +52,7 @@ func TestSinksShareOneReading(t *testing.T) {
 	}()
 	var later []*recorder
 	for i := range 8 {
-		eventually(t, "records", func() (bool, string) { return first.count() > 50*(i+1), fmt.Sprint(first.count()) })
+		eventually(t, "records", func() (bool, any) { return first.count() > 50*(i+1), first.count() })
 		later = append(later, tail.follow(t, "a"))
 	}
 	cancel()
@@ -87,7 +87,7 @@ func TestCodecs(t *testing.T) {
 		}
 		send(t, cl, recs...)
 	}
-	eventually(t, "all records", func() (bool, string) { return rec.count() == len(want), fmt.Sprint(rec.count()) })
+	eventually(t, "all records", func() (bool, any) { return rec.count() == len(want), rec.count() })
 	if got := rec.values(0); !slices.Equal(got, want) {
 		t.Error("values differ from those produced")
 	}
@@ -153,13 +153,13 @@ func TestTransactions(t *testing.T) {
 		transaction(t, tx, "a", 3, how)
 	}
 	wantOffsets(t, rec, 0, []int64{0, 1, 2, 8, 9, 10})
-	eventually(t, "the position to pass the last marker", func() (bool, string) {
+	eventually(t, "the position to pass the last marker", func() (bool, any) {
 		n, _ := rec.position(0)
-		return n == 16, fmt.Sprint(n)
+		return n == 16, n
 	})
-	eventually(t, "no lag", func() (bool, string) {
+	eventually(t, "no lag", func() (bool, any) {
 		s := tail.topicStatus("a")
-		return s.Partitions[0].End == 16 && s.Lag == 0, fmt.Sprintf("%+v", s)
+		return s.Partitions[0].End == 16 && s.Lag == 0, s
 	})
 	if l := rec.lost(); len(l) > 0 {
 		t.Errorf("gaps of transactions are no loss: %v", l)

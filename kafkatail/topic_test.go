@@ -1,7 +1,6 @@
 package kafkatail
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -134,7 +133,7 @@ func TestFormerTopicIDIsIgnored(t *testing.T) {
 	if err := c.CreateTopic("a", 1, nil); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the re-creation", func() (bool, string) { return len(rec.recreations()) == 1, "" })
+	eventually(t, "the re-creation", func() (bool, any) { return len(rec.recreations()) == 1, "" })
 	tail.mu.Lock()
 	r := tail.reader
 	tail.mu.Unlock()
@@ -190,9 +189,9 @@ func TestLeaderlessPartition(t *testing.T) {
 	wantOffsets(t, rec, 0, upTo(0, 2))
 	wantOffsets(t, rec, 2, upTo(0, 2))
 	none.Remove()
-	eventually(t, "the third partition's start", func() (bool, string) {
+	eventually(t, "the third partition's start", func() (bool, any) {
 		n, _ := rec.position(1)
-		return n == 4, fmt.Sprint(n)
+		return n == 4, n
 	})
 	produce(t, cl, "a", 1, 2)
 	wantOffsets(t, rec, 1, upTo(4, 6))

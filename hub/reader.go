@@ -66,8 +66,8 @@ func (r *Reader) Records(from, to int64) int {
 	return int(f.index.at(to) - f.index.at(from))
 }
 
-// Boundary returns the place of the first frame that begins at or behind
-// place, or the place behind the last frame.
+// Boundary returns the place of the first record's frame that begins at or
+// behind place, or the place behind the last frame.
 func (r *Reader) Boundary(place int64) int64 {
 	f := r.feed
 	f.mu.Lock()

@@ -1,0 +1,71 @@
+//go:build !race
+
+package hub
+
+import (
+	"testing"
+
+	"tailcast/frame"
+)
+
+// TestAppendAllocs: a record costs no allocation, whatever the number of
+// partitions. A segment that begins costs its table, once in about a thousand
+// records; that is less than one in the average of a batch.
+func TestAppendAllocs(t *testing.T) {
+	for _, n := range []int{1, 12, 100} {
+		g := newRig(t, Options{LogBytes: 4 << 20, LogBytesTotal: 1 << 30, Heartbeat: testOptions.Heartbeat}, "events")
+		f := newFeeder(g.sinks[0], n)
+		f.append(100_000) // the log is full, every buffer as large as it gets
+		took := make([]*Reader, 0, 4)
+		rolls := 0
+		if allocs := testing.AllocsPerRun(100, func() {
+			first := g.feed.log.first
+			f.append(100)
+			g.sinks[0].Flush()
+			took = g.box.Take(took[:0])
+			if g.feed.log.first != first {
+				rolls++
+			}
+		}); allocs != 0 {
+			t.Errorf("%d partitions: %v allocations for 100 records", n, allocs)
+		}
+		if rolls == 0 {
+			t.Errorf("%d partitions: no segment was used again", n)
+		}
+	}
+}
+
+func TestReaderAllocs(t *testing.T) {
+	g := newRig(t, testOptions, "events")
+	f := newFeeder(g.sinks[0], 12)
+	f.append(3000)
+	g.sinks[0].Flush()
+	took := make([]*Reader, 0, 4)
+	times := make([]int64, 0, 4000)
+	dst := make([]byte, 0, 4096)
+	last := f.behind(100)
+	tags := frame.Position{{Tag: frame.MakeTag("events", topicID(2))}}
+	for _, c := range []struct {
+		name string
+		do   func()
+	}{
+		{"a turn", func() { g.box.Enter(); g.box.Leave() }},
+		{"Take", func() { g.feed.mark(); took = g.box.Take(took[:0]) }},
+		{"Read at the head", func() { g.r.Read(g.r.Head()) }},
+		{"Read of the newest", func() { g.r.Read(g.r.Head() - 1) }},
+		{"Read of the oldest", func() { g.r.Read(g.feed.log.first) }},
+		{"Times", func() { g.r.seen -= 100; times = g.r.Times(times[:0]) }},
+		{"Records", func() { g.r.Records(g.feed.log.first, g.r.Head()) }},
+		{"Attach at the head", func() { g.r.Attach(Start{}, 1000, dst) }},
+		{"Attach with an id", func() { g.r.Attach(Start{Position: last}, 1000, dst) }},
+		{"Attach with an id of another incarnation", func() { g.r.Attach(Start{Position: tags}, 1000, dst) }},
+	} {
+		c.do()
+		if allocs := testing.AllocsPerRun(100, c.do); allocs != 0 {
+			t.Errorf("%s: %v allocations", c.name, allocs)
+		}
+	}
+	if g.r.LagMark() != 0 {
+		t.Error("the mark moved without a tick")
+	}
+}

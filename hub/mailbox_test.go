@@ -1,0 +1,184 @@
+package hub
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tailcast/frame"
+)
+
+// testLoop is a loop that does nothing but read.
+type testLoop struct {
+	box  *Mailbox
+	wake chan struct{}
+	took []*Reader
+}
+
+func newTestLoop() *testLoop {
+	l := &testLoop{wake: make(chan struct{}, 1)}
+	l.box = NewMailbox(func() {
+		select {
+		case l.wake <- struct{}{}:
+		default:
+		}
+	})
+	return l
+}
+
+// take waits for a wake and takes what it was for. It fails the test if the
+// wake was lost.
+func (l *testLoop) take(t *testing.T) []*Reader {
+	select {
+	case <-l.wake:
+	case <-time.After(30 * time.Second):
+		t.Error("no wake came")
+		return nil
+	}
+	l.took = l.box.Take(l.took[:0])
+	return l.took
+}
+
+func TestWakeOnceWhileNotEmpty(t *testing.T) {
+	g := newRig(t, testOptions, "a")
+	f2, sinks := openFeed(t, g.hub, Spec{Topics: []string{"b"}})
+	r2 := f2.Reader(g.box)
+	a, b := g.sinks[0], sinks[0]
+	a.Open(topicID(1), nil)
+	b.Open(topicID(2), nil)
+
+	steps := []struct {
+		name  string
+		do    func()
+		wakes int
+	}{
+		{"opened", func() {}, 1},
+		{"taken", func() { g.box.Take(nil) }, 1},
+		{"nothing new", func() { a.Flush(); b.Flush() }, 1},
+		{"new on one", func() { produce(a, 0, 0, 3) }, 2},
+		{"more on it", func() { produce(a, 0, 3, 6) }, 2},
+		{"new on the other", func() { produce(b, 0, 0, 3) }, 2},
+		{"taken again", func() {
+			if got := g.box.Take([]*Reader{nil}); len(got) != 3 || got[1] != g.r || got[2] != r2 {
+				t.Errorf("Take appended %v", got[1:])
+			}
+			if got := g.box.Take(nil); len(got) != 0 {
+				t.Errorf("Take told %v twice", got)
+			}
+		}, 2},
+		{"new again", func() { produce(b, 0, 3, 4) }, 3},
+	}
+	for _, s := range steps {
+		if s.do(); g.wakes != s.wakes {
+			t.Fatalf("%s: %d wakes, want %d", s.name, g.wakes, s.wakes)
+		}
+	}
+}
+
+func TestMarksOnlyLoopsThatRead(t *testing.T) {
+	one, two := newTestLoop(), newTestLoop()
+	h := New(testOptions, []*Mailbox{one.box, two.box})
+	fa, sa := openFeed(t, h, Spec{Topics: []string{"a"}})
+	fb, sb := openFeed(t, h, Spec{Topics: []string{"b"}})
+	sa[0].Open(topicID(1), nil)
+	sb[0].Open(topicID(2), nil)
+	ra1, ra2, rb2 := fa.Reader(one.box), fa.Reader(two.box), fb.Reader(two.box)
+
+	marked := func(want1, want2 []*Reader) {
+		t.Helper()
+		if got := one.box.Take(nil); fmt.Sprint(got) != fmt.Sprint(want1) {
+			t.Errorf("the first loop has %v, want %v", got, want1)
+		}
+		if got := two.box.Take(nil); fmt.Sprint(got) != fmt.Sprint(want2) {
+			t.Errorf("the second loop has %v, want %v", got, want2)
+		}
+	}
+	none := []*Reader{}
+	produce(sb[0], 0, 0, 1)
+	marked(none, []*Reader{rb2})
+	produce(sa[0], 0, 0, 1)
+	marked([]*Reader{ra1}, []*Reader{ra2})
+
+	produce(sa[0], 0, 1, 2)
+	ra1.Close() // its mark stays, once
+	ra1.Close()
+	marked([]*Reader{ra1}, []*Reader{ra2})
+	produce(sa[0], 0, 2, 3)
+	marked(none, []*Reader{ra2})
+	if ra2.Feed() != fa {
+		t.Error("a reader does not know its feed")
+	}
+}
+
+// TestNoWakeIsLost: each published head is waited for by every loop before the
+// next is published, so one wake that is lost stops the test.
+func TestNoWakeIsLost(t *testing.T) {
+	const feeds, rounds = 3, 2000
+	loops := []*testLoop{newTestLoop(), newTestLoop()}
+	h := New(testOptions, []*Mailbox{loops[0].box, loops[1].box})
+	var all []*Feed
+	var seen [feeds][2]atomic.Int64 // head that a loop read
+	for i := range feeds {
+		f, sinks := openFeed(t, h, Spec{Topics: []string{fmt.Sprint("t", i)}})
+		sinks[0].Open(topicID(1), nil)
+		all = append(all, f)
+		for _, l := range loops {
+			f.Reader(l.box).Streams = i
+		}
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Logf("feed %d: head %d, loops read %d and %d", i, f.log.head.Load(), seen[i][0].Load(), seen[i][1].Load())
+			}
+		})
+	}
+
+	var readers, writers sync.WaitGroup
+	var over atomic.Bool
+	news := sync.NewCond(&sync.Mutex{})
+	for k, l := range loops {
+		readers.Go(func() {
+			for !over.Load() {
+				l.box.Enter()
+				for _, r := range l.take(t) {
+					seen[r.Streams.(int)][k].Store(r.Head())
+				}
+				l.box.Leave()
+				if t.Failed() {
+					over.Store(true)
+				}
+				news.L.Lock()
+				news.Broadcast()
+				news.L.Unlock()
+			}
+		})
+	}
+	await := func(i int) {
+		head := all[i].log.head.Load()
+		news.L.Lock()
+		defer news.L.Unlock()
+		for !over.Load() && (seen[i][0].Load() < head || seen[i][1].Load() < head) {
+			news.Wait()
+		}
+	}
+	for i, f := range all {
+		writers.Go(func() {
+			s := &sink{feed: f}
+			for o := range int64(rounds) {
+				s.Append(0, []frame.Record{record(0, o)})
+				s.Flush()
+				if i > 0 { // the first feed is written at full speed
+					await(i)
+				}
+			}
+			await(i)
+		})
+	}
+	writers.Wait()
+	over.Store(true)
+	for _, l := range loops {
+		l.box.wake() // let it see that it is over
+	}
+	readers.Wait()
+}

@@ -71,7 +71,7 @@ func New(cfg Config) (*Client, error) {
 	for i := range cl.conns {
 		c := &cl.conns[i]
 		c.fd, c.kind = -1, cfg.kind(i)
-		c.judge = judge{tally: &cl.tally, stream: i, sample: i%cfg.Sample == 0}
+		c.judge = judge{tally: &cl.tally, stream: i, sample: c.reads() && i%cfg.Sample == 0}
 		c.out = &c.judge
 		cl.queue = append(cl.queue, int32(i))
 	}

@@ -352,10 +352,14 @@ func TestSlow(t *testing.T) {
 	cl := newClient(t, Config{URL: url, Conns: 1, Slow: 1, SlowRate: rate})
 	began := time.Now()
 	cl.mustOpen(t)
+	cl.Measure()
 	cl.runUntilTrue(t, "bytes", func() bool { return cl.tally.counts.Bytes >= enough })
 	n, most := cl.Result().Counts, int64(time.Since(began).Seconds()*rate)
 	if n.Bytes > most || n.Faults() != 0 || n.Events < 10 {
 		t.Errorf("%+v; want at most %d bytes", n, most)
+	}
+	if cl.Measured(); cl.Result().Window.LatencyMS.Samples != 0 {
+		t.Errorf("latencies of a slow stream count: %+v", cl.Result().Window.LatencyMS)
 	}
 	// The server had far more to say.
 	if wrote := sent.Load() * int64(len(chunk(record(0, 0)))); wrote < 4*n.Bytes {

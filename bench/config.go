@@ -44,7 +44,8 @@ type Config struct {
 	Opening int
 	// Verify checks ids and that every record comes once, in partition order.
 	Verify bool
-	// Sample measures the latency on one of so many streams (100).
+	// Sample measures the latency on one of so many streams (100), slow ones
+	// apart.
 	Sample int
 	// Seed makes the random choices repeatable; zero takes the clock's.
 	Seed uint64

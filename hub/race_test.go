@@ -22,7 +22,7 @@ type client struct {
 	place int64
 	id    string
 	next  map[string]int64 // per "topic/partition": the offset it lacks next
-	came  atomic.Int64 // times it connected
+	came  atomic.Int64     // times it connected
 }
 
 // connect attaches with the client's id.

@@ -28,10 +28,10 @@ func stuck(loops []LoopStats) error {
 // serveProbe answers a probe: 200 and ok, or 503 and the reasons, one a line.
 func serveProbe(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	text := "ok"
 	if err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
-		io.WriteString(w, err.Error()+"\n")
-		return
+		text = err.Error()
 	}
-	io.WriteString(w, "ok\n")
+	_, _ = io.WriteString(w, text+"\n") // a prober that is gone is no news
 }

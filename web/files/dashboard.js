@@ -106,7 +106,8 @@ function curve(name, value) {
   spark($(`${name}-spark`), points.length < 2 ? [value, value] : points);
 }
 
-const labelled = (what, counts) => Object.entries(counts).map(([label, n]) => [`${what} ${label}`, num(n)]);
+/** A row for each label that is not zero. */
+const labelled = (what, counts) => Object.entries(counts).filter(([, n]) => n > 0).map(([label, n]) => [`${what} ${label}`, num(n)]);
 
 /** A cell with a number; undefined is not known yet. */
 const num = (n, format = amount) => ({ text: n === undefined ? "–" : format(n), num: true });

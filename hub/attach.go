@@ -42,6 +42,9 @@ func (r *Reader) Attach(start Start, retryMillis int, dst []byte) (Placement, []
 	} else {
 		dst = frame.AppendIDBlock(dst, f.idBuf)
 	}
+	if at.Behind {
+		f.stats.Behind++
+	}
 	if at.Resync != "" {
 		f.stats.resynced(at.Resync, 1)
 		dst = frame.AppendResync(dst, f.idBuf, at.Resync, nil)

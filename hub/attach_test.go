@@ -66,7 +66,8 @@ func TestResume(t *testing.T) {
 		{"this topic and another", "v1:0-3.1-499.3-11" + T + "," + tagOf("u", 1), "[unknown]", end},
 		{"a group without a tag beside it", "v1:0-3.1-499.3-11" + T + ",0-4", "[unknown]", end},
 	} {
-		before := g.feed.Snapshot().Stats.Resyncs
+		started := g.feed.Snapshot().Stats
+		before := started.Resyncs
 		at, first := g.resume(c.id)
 		got := g.values(at.Place)
 		if at.Resync != "" {
@@ -86,7 +87,11 @@ func TestResume(t *testing.T) {
 		if behind := c.want != "" && at.Resync == ""; at.Behind != behind || at.Waiting {
 			t.Errorf("%s: behind %v, waiting %v, want %v, false", c.name, at.Behind, at.Waiting, behind)
 		}
-		after := g.feed.Snapshot().Stats.Resyncs
+		stats := g.feed.Snapshot().Stats
+		if counted := stats.Behind - started.Behind; counted != 0 != at.Behind || counted > 1 {
+			t.Errorf("%s: behind %v, counted %d times", c.name, at.Behind, counted)
+		}
+		after := stats.Resyncs
 		if at.Resync != "" && after[at.Resync] != before[at.Resync]+1 || at.Resync == "" && fmt.Sprint(after) != fmt.Sprint(before) {
 			t.Errorf("%s: resyncs went from %v to %v", c.name, before, after)
 		}

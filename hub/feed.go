@@ -79,6 +79,7 @@ type Stats struct {
 	Repeated  uint64 // offered again by the tail and ignored
 	Refused   uint64 // of partitions outside 0 to partitionsMax-1, and ignored
 	Heartbeat uint64
+	Behind    uint64                  // streams placed before the end of the log
 	Resyncs   map[frame.Reason]uint64 // events sent, by reason
 }
 

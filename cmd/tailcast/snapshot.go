@@ -52,7 +52,7 @@ func loopStats(l loop.Stats, now time.Time) admin.LoopStats {
 }
 
 func (g *gateway) hubStats() admin.HubStats {
-	s := admin.HubStats{Resyncs: admin.Counts{}}
+	s := admin.HubStats{Resyncs: admin.Counts{}, Replays: admin.Counts{}}
 	seen := map[*hub.Feed]bool{}
 	for i, f := range g.feeds {
 		r := g.cfg.Routes[i]
@@ -70,6 +70,7 @@ func (g *gateway) hubStats() admin.HubStats {
 		s.Dropped += snap.Stats.Silent
 		s.Replaced += snap.Stats.Replaced
 		s.NamesRefused += snap.Stats.Unnamed
+		s.Replays["log"] += snap.Stats.Behind
 		for reason, n := range snap.Stats.Resyncs {
 			s.Resyncs[string(reason)] += n
 		}

@@ -103,7 +103,7 @@ func (s *stats) publishArrays(n *counts) {
 
 // Stats are the counts of one loop.
 type Stats struct {
-	Turned      time.Time // when the last turn or event ended
+	Turned      time.Time // when the last turn or event ended; zero before the first
 	Connections int
 	Streams     int
 	Lagging     int
@@ -127,8 +127,12 @@ func LatencyBounds() []float64 {
 }
 
 func (s *stats) snapshot() Stats {
+	var turned time.Time
+	if at := s.turned.Load(); at != 0 {
+		turned = time.Unix(0, at)
+	}
 	out := Stats{
-		Turned:      time.Unix(0, s.turned.Load()),
+		Turned:      turned,
 		Connections: int(s.connections.Load()), Streams: int(s.streams.Load()), Lagging: int(s.lagging.Load()),
 		Turns: s.turns.Load(), Events: s.events.Load(), Bytes: s.bytes.Load(),
 		Closed: map[string]uint64{}, Answers: map[int]uint64{},

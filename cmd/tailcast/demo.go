@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -35,20 +36,21 @@ func demo(ctx context.Context, cfg *config.Config, stdout, stderr io.Writer) err
 			cfg.Routes[i].CORS.Origins = []string{"*"} // the page is on the admin listener: another origin
 		}
 	}
-	page := &web.Demo{Broker: cfg.Kafka.Brokers[0], Topic: cfg.Demo.Topic}
+	page := web.Demo{Broker: cfg.Kafka.Brokers[0], Topic: cfg.Demo.Topic}
 	log := newLog(cfg, stderr)
-	g, err := open(cfg, log, web.Handler(page))
+	g, err := open(cfg, log, func(streams net.Addr) http.Handler {
+		page.Stream = "http://" + streams.String() + cfg.Routes[0].Path
+		return web.Handler(&page)
+	})
 	if err != nil {
 		return err
 	}
-	stream := "http://" + g.loops.Addr().String() + cfg.Routes[0].Path
-	page.Stream = stream
 	fmt.Fprintf(stdout, `Open the page   http://%[1]s/demo
 or listen       curl -N %[2]s
 and produce     echo '{"hello":"browser"}' | kcat -P -b %[3]s -t %[4]s
 Metrics are at  http://%[1]s/metrics
 Press Ctrl-C to stop.
-`, g.admin.Addr(), stream, page.Broker, page.Topic)
+`, g.admin.Addr(), page.Stream, page.Broker, page.Topic)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	if !cfg.Demo.Quiet {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -38,7 +39,7 @@ type gateway struct {
 }
 
 func serve(ctx context.Context, cfg *config.Config, stderr io.Writer) error {
-	g, err := open(cfg, newLog(cfg, stderr), web.Handler(nil))
+	g, err := open(cfg, newLog(cfg, stderr), func(net.Addr) http.Handler { return web.Handler(nil) })
 	if err != nil {
 		return err
 	}
@@ -46,7 +47,8 @@ func serve(ctx context.Context, cfg *config.Config, stderr io.Writer) error {
 }
 
 // open builds the rooms and listens; nothing is read from Kafka before run.
-func open(cfg *config.Config, log *slog.Logger, pages http.Handler) (*gateway, error) {
+// pages makes the admin listener's pages, given the address of the streams.
+func open(cfg *config.Config, log *slog.Logger, pages func(streams net.Addr) http.Handler) (*gateway, error) {
 	g := &gateway{cfg: cfg, log: log}
 	var err error
 	if g.tail, err = kafkatail.New(kafkaConfig(cfg.Kafka), log); err != nil {
@@ -62,11 +64,13 @@ func open(cfg *config.Config, log *slog.Logger, pages http.Handler) (*gateway, e
 	if err != nil {
 		return nil, err
 	}
-	g.admin, err = admin.Open(admin.Config{Addr: cfg.Admin, Version: version(), Source: g, Pages: pages, Log: log})
-	if err != nil {
+	if err := g.loops.Serve(cfg.Listen, site); err != nil {
 		return nil, err
 	}
-	if err := g.loops.Serve(cfg.Listen, site); err != nil {
+	g.admin, err = admin.Open(admin.Config{
+		Addr: cfg.Admin, Version: version(), Source: g, Pages: pages(g.loops.Addr()), Log: log,
+	})
+	if err != nil {
 		return nil, err
 	}
 	return g, nil

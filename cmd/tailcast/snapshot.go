@@ -36,11 +36,14 @@ func (g *gateway) Snapshot() admin.Snapshot {
 func loopStats(l loop.Stats, now time.Time) admin.LoopStats {
 	s := admin.LoopStats{
 		Connections: l.Connections, Streams: l.Streams, Lagging: l.Lagging,
-		Turns: l.Turns, SinceTurn: now.Sub(l.Turned),
+		Turns: l.Turns,
 		EventsSent: l.Events, BytesSent: l.Bytes,
 		Closed: l.Closed, SlowDropped: admin.Counts{}, Responses: admin.Counts{},
 		Latency:         admin.Histogram{Bounds: loop.LatencyBounds(), Counts: l.Latency, Sum: l.LatencySum},
 		LatencyNegative: l.Negative,
+	}
+	if !l.Turned.IsZero() {
+		s.SinceTurn = now.Sub(l.Turned)
 	}
 	for _, why := range loop.SlowReasons {
 		s.SlowDropped[why] = l.Closed[why]
@@ -53,19 +56,20 @@ func loopStats(l loop.Stats, now time.Time) admin.LoopStats {
 
 func (g *gateway) hubStats() admin.HubStats {
 	s := admin.HubStats{Resyncs: admin.Counts{}, Replays: admin.Counts{}}
-	seen := map[*hub.Feed]bool{}
+	place := map[*hub.Feed]int{}
 	for i, f := range g.feeds {
 		r := g.cfg.Routes[i]
+		if at, ok := place[f]; ok { // two routes, one feed: it counts once
+			s.Feeds[at].Route += " " + r.Path
+			continue
+		}
+		place[f] = len(s.Feeds)
 		snap := f.Snapshot()
 		s.Feeds = append(s.Feeds, admin.FeedStats{
 			Route: r.Path, Topics: snap.Topics, Format: formatName(r.Format.Envelope), Subscribers: snap.Streams,
 			Records: snap.Stats.Records, LogBytes: snap.LogBytes, LogStart: snap.First, LogHead: snap.Head,
 			Position: snap.ID,
 		})
-		if seen[f] {
-			continue // two routes, one feed: its records count once
-		}
-		seen[f] = true
 		s.Skipped += snap.Stats.Skipped
 		s.Dropped += snap.Stats.Silent
 		s.Replaced += snap.Stats.Replaced

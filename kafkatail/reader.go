@@ -343,7 +343,9 @@ func (r *reader) dataLoss(err error) {
 	r.seeks.add(loss.Topic, loss.Partition, kgo.EpochOffset{Epoch: loss.ResetToEpoch, Offset: next})
 }
 
-// tooLarge skips a batch that no decompression is allowed to finish.
+// tooLarge skips a batch that no decompression is allowed to finish. Streams are
+// told that it expired: of the reasons there are, that one says that a range is
+// gone and that the stream goes on behind it. Tail.mu must be held.
 func (r *reader) tooLarge(tp *topic, p *partition, large *kgo.ErrDecompressTooLarge) {
 	r.touch(tp)
 	from := p.next

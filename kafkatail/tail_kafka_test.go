@@ -408,11 +408,12 @@ func TestKafkaThreeBrokers(t *testing.T) {
 }
 
 // A leader is killed while records are written, comes back, and the next one is
-// killed. No record is missing, none comes twice.
+// killed. No record is missing, none comes twice, whether leaders are read or
+// the replica of a rack.
 func kafkaLeaderKilled(t *testing.T, r *brokers) {
 	r.create(t, "a", 3, nil)
-	tail := r.tail(t)
-	rec := tail.follow(t, "a")
+	rec := r.tail(t).follow(t, "a")
+	near := r.tail(t, func(c *Config) { c.Rack = kafkatest.Rack(2) }).follow(t, "a")
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	var want [3]atomic.Int64
@@ -450,8 +451,10 @@ func kafkaLeaderKilled(t *testing.T, r *brokers) {
 	wg.Wait()
 	for p := range want {
 		wantOffsets(t, rec, int32(p), upTo(0, want[p].Load()))
+		wantOffsets(t, near, int32(p), upTo(0, want[p].Load()))
 	}
 	wantLoss(t, rec)
+	wantLoss(t, near)
 }
 
 // A replica that missed records becomes the leader: the log ends before what

@@ -32,6 +32,7 @@ func (c *Cluster) configure(o Options) {
 		c.brokers = append(c.brokers, b)
 		props := base(o.Brokers)
 		props["node.id"] = strconv.Itoa(b.id)
+		props["broker.rack"] = Rack(i)
 		props["log.dirs"] = filepath.Join(b.dir, "data")
 		props["controller.quorum.voters"] = strings.Join(voters, ",")
 		listeners := "PLAINTEXT://" + c.Addrs[i]
@@ -46,6 +47,9 @@ func (c *Cluster) configure(o Options) {
 		c.write(b, "log4j2.properties", log4j2)
 	}
 }
+
+// Rack is where broker i (from 0) stands.
+func Rack(i int) string { return fmt.Sprintf("rack%d", i+1) }
 
 // base is what every broker is told: small, and quick to delete and compact.
 func base(brokers int) map[string]string {
@@ -71,6 +75,8 @@ func base(brokers int) map[string]string {
 		"share.coordinator.state.topic.num.partitions":     "1",
 		"group.initial.rebalance.delay.ms":                 "0",
 		"controlled.shutdown.enable":                       "true",
+		// Clients that name a rack read from the replica there (KIP-392).
+		"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
 		// A killed broker is noticed within this, and its leaders move.
 		"broker.session.timeout.ms":             "3000",
 		"broker.heartbeat.interval.ms":          "500",

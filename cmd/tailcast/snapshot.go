@@ -7,6 +7,7 @@ import (
 
 	"tailcast/admin"
 	"tailcast/hub"
+	"tailcast/kafkatail"
 	"tailcast/loop"
 )
 
@@ -36,7 +37,7 @@ func (g *gateway) Snapshot() admin.Snapshot {
 func loopStats(l loop.Stats, now time.Time) admin.LoopStats {
 	s := admin.LoopStats{
 		Connections: l.Connections, Streams: l.Streams, Lagging: l.Lagging,
-		Turns: l.Turns,
+		Turns:      l.Turns,
 		EventsSent: l.Events, BytesSent: l.Bytes,
 		Closed: l.Closed, SlowDropped: admin.Counts{}, Responses: admin.Counts{},
 		Latency:         admin.Histogram{Bounds: loop.LatencyBounds(), Counts: l.Latency, Sum: l.LatencySum},
@@ -87,7 +88,7 @@ func (g *gateway) kafkaStats() admin.KafkaStats {
 	s := admin.KafkaStats{Connected: st.Connected, Error: st.Error}
 	for _, t := range st.Topics {
 		ts := admin.TopicStats{Topic: t.Name, Open: t.Opened, Error: t.Error, Records: t.Records}
-		if !t.Opened && ts.Error == "" {
+		if t.State != kafkatail.Tailing && ts.Error == "" {
 			ts.Error = string(t.State)
 		}
 		for _, p := range t.Partitions {

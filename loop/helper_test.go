@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -32,8 +31,9 @@ var topicID = frame.TopicID{7}
 
 // tail is the test's side of a feed: what kafkatail is in the product.
 type tail struct {
-	sink hub.Sink
-	next map[int32]int64
+	topic string
+	sink  hub.Sink
+	next  map[int32]int64
 }
 
 func (s *tail) Tail(_ string, sink hub.Sink) { s.sink = sink }
@@ -49,79 +49,144 @@ func (s *tail) open(n int32) {
 	s.sink.Open(topicID, parts)
 }
 
+// openAt makes partition p known, at offset next.
+func (s *tail) openAt(p int32, next int64) {
+	s.next = map[int32]int64{p: next}
+	s.sink.Open(topicID, []frame.Partition{{ID: p, Next: next}})
+}
+
 // produce appends one record a value to a partition, and makes them readable.
 func (s *tail) produce(p int32, values ...string) {
 	for _, v := range values {
 		s.sink.Append(p, []frame.Record{{
-			Topic: "t", Partition: p, Offset: s.next[p], Time: time.Now().UnixMilli(), Value: []byte(v),
+			Topic: s.topic, Partition: p, Offset: s.next[p], Time: time.Now().UnixMilli(), Value: []byte(v),
 		}})
 		s.next[p]++
 	}
 	s.sink.Flush()
 }
 
-// site is a running server with one feed at /events.
+// setup is what a test may change before its server starts.
+type setup struct {
+	Config
+	hub     hub.Options
+	waits   waits
+	feeds   int // at /f0, /f1 and so on; the first is at /events too
+	origins []string
+}
+
+// site is a running server. Its tail is that of the first feed.
 type site struct {
 	*tail
-	t    *testing.T
-	srv  *Server
-	hub  *hub.Hub
-	feed *hub.Feed
-	addr string
+	t     testing.TB
+	srv   *Server
+	feeds []*hub.Feed
+	tails []*tail
+	addr  string
 }
 
-func defaults() Config {
-	return Config{
-		Loops: 1, MaxConns: 1000, NotSentLowat: 16 << 10, MaxLag: 4 << 20, Stall: 20 * time.Second,
-		HeaderTimeout: 5 * time.Second, Retry: 2 * time.Second, Drain: 5 * time.Second,
-		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+func defaults() setup {
+	return setup{
+		Config: Config{
+			Loops: 1, MaxConns: 1000, NotSentLowat: 16 << 10, MaxLag: 4 << 20, Stall: 20 * time.Second,
+			HeaderTimeout: 5 * time.Second, Retry: 2 * time.Second, Drain: 5 * time.Second,
+		},
+		hub:   hub.Options{LogBytes: 64 << 20, LogBytesTotal: 1 << 30, Heartbeat: 15 * time.Second},
+		waits: defaultWaits, feeds: 1, origins: []string{"https://app.test"},
 	}
 }
 
-// start runs a server until the test ends. The feed is not open yet.
-func start(t *testing.T, change func(*Config, *hub.Options)) *site {
+// start runs a server until the test ends. The feeds are not open yet.
+func start(t testing.TB, change func(*setup)) *site {
 	t.Helper()
-	cfg := defaults()
-	opts := hub.Options{LogBytes: 64 << 20, LogBytesTotal: 1 << 30, Heartbeat: 15 * time.Second}
+	as := defaults()
+	as.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if change != nil {
-		change(&cfg, &opts)
+		change(&as)
 	}
-	srv, err := New(cfg)
+	srv, err := New(as.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{tail: &tail{}, t: t, srv: srv, hub: hub.New(opts, srv.Mailboxes())}
-	if s.feed, err = s.hub.Open(hub.Spec{Topics: []string{"t"}}, s.tail); err != nil {
-		t.Fatal(err)
-	}
-	cors, err := route.NewCORS([]string{"https://app.test"}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	routes, err := route.NewTable([]route.Route{{Path: "/events", Feed: 0, CORS: cors}, {Path: "/", Feed: 0}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := srv.Serve("127.0.0.1:0", Site{Routes: routes, Feeds: []*hub.Feed{s.feed}, CORS: cors}); err != nil {
+	srv.waits = as.waits
+	s := &site{t: t, srv: srv}
+	h := hub.New(as.hub, srv.Mailboxes())
+	if err := srv.Serve("127.0.0.1:0", s.serve(h, &as)); err != nil {
 		t.Fatal(err)
 	}
 	s.addr = srv.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	go func() { defer close(done); s.hub.Run(ctx) }()
+	go func() { defer close(done); h.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		<-done
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
 		srv.Stop(ctx)
 	})
 	return s
 }
 
+// serve makes the feeds and their routes.
+func (s *site) serve(h *hub.Hub, as *setup) Site {
+	cors, err := route.NewCORS(as.origins, false)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	routes := []route.Route{{Path: "/events", CORS: cors}, {Path: "/a b", CORS: cors}}
+	for i := range as.feeds {
+		tl := &tail{topic: fmt.Sprint("t", i)}
+		f, err := h.Open(hub.Spec{Topics: []string{tl.topic}}, tl)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.feeds, s.tails = append(s.feeds, f), append(s.tails, tl)
+		routes = append(routes, route.Route{Path: fmt.Sprint("/f", i), Feed: i, CORS: cors})
+	}
+	s.tail = s.tails[0]
+	table, err := route.NewTable(routes)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return Site{Routes: table, Feeds: s.feeds, CORS: cors}
+}
+
+// stats are the counts of all loops together.
+func (s *site) stats() Stats {
+	sum := Stats{Closed: map[string]uint64{}, Answers: map[int]uint64{}}
+	for _, l := range s.srv.Stats() {
+		sum.Connections += l.Connections
+		sum.Streams += l.Streams
+		sum.Lagging += l.Lagging
+		sum.Events += l.Events
+		sum.Bytes += l.Bytes
+		sum.Turns += l.Turns
+		sum.Negative += l.Negative
+		sum.LatencySum += l.LatencySum
+		for why, n := range l.Closed {
+			sum.Closed[why] += n
+		}
+		for status, n := range l.Answers {
+			sum.Answers[status] += n
+		}
+		if sum.Latency == nil {
+			sum.Latency = make([]uint64, len(l.Latency))
+		}
+		for i, n := range l.Latency {
+			sum.Latency[i] += n
+		}
+	}
+	return sum
+}
+
+// closed waits until n connections were closed for that reason.
+func (s *site) closed(why closeReason, n uint64) {
+	s.t.Helper()
+	eventually(s.t, fmt.Sprintf("%d closed: %s", n, closeNames[why]), func() bool { return s.stats().Closed[closeNames[why]] == n })
+}
+
 // client is one connection of a test.
 type client struct {
-	t *testing.T
+	t testing.TB
 	net.Conn
 	r *bufio.Reader
 }
@@ -143,11 +208,16 @@ func (s *site) dial() *client {
 func (s *site) get(path string, fields ...string) *client {
 	s.t.Helper()
 	c := s.dial()
-	c.send("GET %s HTTP/1.1\r\nHost: gw.test\r\n%s\r\n", path, lines(fields))
+	c.send(req("GET "+path+" HTTP/1.1", fields...))
 	if head := c.head(); !strings.HasPrefix(head, "HTTP/1.1 200 ") {
 		s.t.Fatalf("GET %s: %q", path, head)
 	}
 	return c
+}
+
+// req is a request with Host and the given lines.
+func req(line string, fields ...string) string {
+	return line + "\r\nHost: gw.test\r\n" + lines(fields) + "\r\n"
 }
 
 func lines(fields []string) string {
@@ -157,9 +227,9 @@ func lines(fields []string) string {
 	return strings.Join(fields, "\r\n") + "\r\n"
 }
 
-func (c *client) send(format string, args ...any) {
+func (c *client) send(text string) {
 	c.t.Helper()
-	if _, err := fmt.Fprintf(c, format, args...); err != nil {
+	if _, err := io.WriteString(c, text); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -215,7 +285,7 @@ func (c *client) expect(texts ...string) {
 }
 
 // eventually waits for a condition.
-func eventually(t *testing.T, what string, cond func() bool) {
+func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
 	tick := time.NewTicker(2 * time.Millisecond)

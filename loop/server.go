@@ -74,13 +74,7 @@ func newLoop(s *Server) (*Loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Loop{
-		srv: s, waker: w, box: hub.NewMailbox(w.wake), began: time.Now(),
-		feeds: map[*hub.Feed]*streams{},
-		rand:  rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
-		path:  make([]byte, 0, http1.HeadMax),
-	}
-	l.timer = time.AfterFunc(time.Hour, w.wake)
+	l := makeLoop(s, w)
 	if err = l.run(far); err != nil {
 		l.timer.Stop()
 		w.close()
@@ -88,6 +82,17 @@ func newLoop(s *Server) (*Loop, error) {
 		return nil, fmt.Errorf("start an event loop: %w", err)
 	}
 	return l, nil
+}
+
+// makeLoop returns a loop that nothing runs yet.
+func makeLoop(s *Server, w *waker) *Loop {
+	return &Loop{
+		srv: s, waker: w, box: hub.NewMailbox(w.wake), began: time.Now(),
+		timer: time.AfterFunc(idleTurn, w.wake),
+		feeds: map[*hub.Feed]*streams{},
+		rand:  rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		path:  make([]byte, 0, http1.HeadMax),
+	}
 }
 
 // run starts the loop, which reads its wakes from far.

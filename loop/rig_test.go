@@ -1,0 +1,221 @@
+package loop
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/panjf2000/gnet/v2"
+	"golang.org/x/sys/unix"
+
+	"tailcast/hub"
+	"tailcast/internal/ssetest"
+)
+
+// rig is a loop that a test drives by hand, where gnet would: what happens,
+// and in which order, is the test's choice, and so is the time. The
+// connections are socket pairs.
+type rig struct {
+	*site
+	l    *Loop
+	hub  *hub.Hub
+	wake net.Conn // the loop's end of its wake socket
+}
+
+func newRig(t testing.TB, change func(*setup)) *rig {
+	t.Helper()
+	as := defaults()
+	as.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	if change != nil {
+		change(&as)
+	}
+	srv := &Server{cfg: as.Config, waits: as.waits}
+	srv.accepter.init(srv)
+	w, far, err := newWaker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := makeLoop(srv, w)
+	srv.loops = []*Loop{l}
+	r := &rig{site: &site{t: t, srv: srv}, l: l, wake: far}
+	l.el = rigLoop{r: r}
+	r.hub = hub.New(as.hub, srv.Mailboxes())
+	srv.site = r.serve(r.hub, &as)
+	t.Cleanup(func() {
+		for len(l.all) > 0 {
+			l.close(l.all[0], closePeer)
+		}
+		l.timer.Stop()
+		w.close()
+		far.Close()
+	})
+	return r
+}
+
+// turn runs one turn of the loop, which has read the wake if there was one.
+func (r *rig) turn() {
+	if r.l.waker.awake.Load() {
+		var wake [1]byte
+		if _, err := r.wake.Read(wake[:]); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	r.l.turn()
+}
+
+// settle runs turns until the loop has nothing more to do at once.
+func (r *rig) settle() {
+	r.t.Helper()
+	for range 10_000 {
+		r.turn()
+		if !r.l.waker.awake.Load() {
+			return
+		}
+	}
+	r.t.Fatal("the loop does not come to rest")
+}
+
+// later lets time pass, and gives the loop the turn that its timer would.
+func (r *rig) later(d time.Duration) {
+	r.t.Helper()
+	r.l.began = r.l.began.Add(-d)
+	r.settle()
+}
+
+// rigLoop is the part of a gnet event loop that Loop uses.
+type rigLoop struct {
+	gnet.EventLoop
+	r *rig
+}
+
+func (e rigLoop) Close(gc gnet.Conn) error {
+	near := gc.(*end)
+	if near.open {
+		near.open = false
+		e.r.l.OnClose(near, nil)
+		return unix.Close(near.fd)
+	}
+	return nil
+}
+
+// end is the loop's end of a connection: the part of a gnet connection that
+// Loop uses.
+type end struct {
+	gnet.Conn
+	loop gnet.EventLoop
+	ctx  any
+	fd   int
+	open bool
+	in   []byte
+}
+
+func (e *end) Context() any              { return e.ctx }
+func (e *end) Fd() int                   { return e.fd }
+func (e *end) EventLoop() gnet.EventLoop { return e.loop }
+func (e *end) Next(int) ([]byte, error)  { b := e.in; e.in = nil; return b, nil }
+
+// peer is the test's end of a connection to a rig.
+type peer struct {
+	r    *rig
+	c    *conn
+	near *end
+	fd   int
+	buf  []byte
+
+	stream ssetest.Stream
+	ended  bool // the loop's side is shut or closed
+}
+
+// dial opens a connection.
+func (r *rig) dial() *peer {
+	r.t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	c := &conn{}
+	p := &peer{r: r, c: c, fd: fds[1], near: &end{loop: r.l.el, ctx: c, fd: fds[0], open: true}}
+	r.srv.accepter.conns.Add(1)
+	r.l.OnOpen(p.near)
+	r.t.Cleanup(p.hangUp)
+	return p
+}
+
+// send gives the loop b as one read.
+func (p *peer) send(b string) {
+	p.near.in = []byte(b)
+	if p.near.open && p.r.l.OnTraffic(p.near) == gnet.Close {
+		_ = p.r.l.el.Close(p.near)
+	}
+}
+
+// get asks for a stream.
+func (p *peer) get(path string, fields ...string) *peer {
+	p.send(req("GET "+path+" HTTP/1.1", fields...))
+	return p
+}
+
+// read returns what has arrived, and whether the loop's side is shut or closed.
+func (p *peer) read() (got string, ended bool) {
+	p.r.t.Helper()
+	var all []byte
+	if p.buf == nil {
+		p.buf = make([]byte, 64<<10)
+	}
+	for {
+		n, err := unix.Read(p.fd, p.buf)
+		switch {
+		case err == unix.EAGAIN:
+			return string(all), false
+		case err == unix.ECONNRESET || err == nil && n == 0:
+			return string(all), true
+		case err != nil:
+			p.r.t.Fatal(err)
+		}
+		all = append(all, p.buf[:n]...)
+	}
+}
+
+// events returns the events that have arrived, as a page would see them.
+func (p *peer) events() []ssetest.Event {
+	p.r.t.Helper()
+	raw, ended := p.read()
+	events, err := p.stream.Feed([]byte(raw))
+	if err != nil {
+		p.r.t.Fatalf("%v in %.200q", err, raw)
+	}
+	p.ended = ended
+	return events
+}
+
+// data joins the data of the events that have arrived.
+func (p *peer) data() string {
+	p.r.t.Helper()
+	var all []string
+	for _, e := range p.events() {
+		all = append(all, e.Data)
+	}
+	return strings.Join(all, " ")
+}
+
+// discard reads what has arrived and forgets it. It allocates nothing.
+func (p *peer) discard(buf []byte) {
+	for {
+		if n, err := unix.Read(p.fd, buf); n <= 0 || err != nil {
+			return
+		}
+	}
+}
+
+// hangUp closes the peer's end, and lets the loop see it.
+func (p *peer) hangUp() {
+	if p.fd < 0 {
+		return
+	}
+	_ = unix.Close(p.fd)
+	p.fd = -1
+	_ = p.r.l.el.Close(p.near)
+}

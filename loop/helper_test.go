@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(fewDescriptorsEnv) != "" {
+		if err := runWithFewDescriptors(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	goleak.VerifyTestMain(m,
 		// gnet's worker pool is one per process and never ends.
 		goleak.IgnoreAnyFunction("github.com/panjf2000/ants/v2.(*poolCommon).purgeStaleWorkers"),
@@ -83,6 +91,8 @@ type site struct {
 	feeds []*hub.Feed
 	tails []*tail
 	addr  string
+
+	isStopped bool // by the test
 }
 
 func defaults() setup {
@@ -121,7 +131,9 @@ func start(t testing.TB, change func(*setup)) *site {
 	t.Cleanup(func() {
 		cancel()
 		<-done
-		srv.Stop(ctx)
+		if !s.isStopped {
+			srv.Stop(ctx)
+		}
 	})
 	return s
 }
@@ -193,15 +205,22 @@ type client struct {
 
 func (s *site) dial() *client {
 	s.t.Helper()
-	c, err := net.Dial("tcp", s.addr)
+	c, err := s.from("127.0.0.1")
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		s.t.Fatal(err)
+	return c
+}
+
+// from connects from an address.
+func (s *site) from(ip string) (*client, error) {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
+	c, err := d.Dial("tcp", s.addr)
+	if err != nil {
+		return nil, err
 	}
-	return &client{s.t, c, bufio.NewReader(c)}
+	s.t.Cleanup(func() { c.Close() })
+	return &client{s.t, c, bufio.NewReader(c)}, c.SetDeadline(time.Now().Add(20 * time.Second))
 }
 
 // get asks for a stream and reads its head.

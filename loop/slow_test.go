@@ -13,16 +13,22 @@ import (
 )
 
 // neverReads is a client with a small window that reads nothing.
-func (s *site) neverReads(fields ...string) *client {
+func (s *site) neverReads() *client {
 	s.t.Helper()
 	c := s.dial()
 	if err := c.Conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
 		s.t.Fatal(err)
 	}
-	before := s.stats().Streams
-	c.send(req("GET /events HTTP/1.1", fields...))
-	eventually(s.t, "the stream is open", func() bool { return s.stats().Streams > before })
+	s.asks(c)
 	return c
+}
+
+// asks asks for a stream, and waits until it is open without reading.
+func (s *site) asks(c *client) {
+	s.t.Helper()
+	before := s.stats().Streams
+	c.send(req("GET /events HTTP/1.1"))
+	eventually(s.t, "the stream is open", func() bool { return s.stats().Streams > before })
 }
 
 // wasReset reads what the client's kernel had when the connection was reset.

@@ -222,6 +222,7 @@ type page struct {
 	stream ssetest.Stream
 	events []ssetest.Event
 	buf    []byte
+	last   []byte // of what was read, at least 50 bytes
 }
 
 // page asks for a stream and reads its head.
@@ -241,6 +242,8 @@ func (s *site) page(version, path string, fields ...string) *page {
 func (p *page) more() error {
 	n, err := p.Read(p.buf)
 	events, ferr := p.stream.Feed(p.buf[:n])
+	p.last = append(p.last, p.buf[:n]...)
+	p.last = p.last[max(0, len(p.last)-100):]
 	p.events = append(p.events, events...)
 	if ferr != nil {
 		return ferr

@@ -16,18 +16,31 @@ func (s *sink) Open(id frame.TopicID, parts []frame.Partition) {
 	f := s.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	s.begin(id, parts)
+	if t := &f.topics[s.group]; !t.open {
+		t.open = true
+		if f.isOpen() {
+			f.mark() // the loops place the streams that waited
+		}
+	}
+}
+
+func (s *sink) Warm(id frame.TopicID, parts []frame.Partition) {
+	f := s.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.begin(id, parts)
+}
+
+// begin takes over which incarnation is read, and from where. mu must be held.
+func (s *sink) begin(id frame.TopicID, parts []frame.Partition) {
+	f := s.feed
 	t := &f.topics[s.group]
 	t.id, t.tag = id, frame.MakeTag(t.name, id)
 	for _, p := range parts {
 		f.advance(s.group, p.ID, p.Next)
 	}
 	f.reposition()
-	if !t.open {
-		t.open = true
-		if f.isOpen() {
-			f.mark() // the loops place the streams that waited
-		}
-	}
 }
 
 func (s *sink) Append(partition int32, recs []frame.Record) {

@@ -11,6 +11,11 @@ type Sink interface {
 	// exist (yet, or any more) is opened with a zero id and no partitions, and
 	// opened again, with its id and from its beginning, once it appears.
 	Open(id frame.TopicID, parts []frame.Partition)
+	// Warm is an Open that leaves the topic's streams waiting, so that the log
+	// holds records before anyone reads it: parts are where that filling starts.
+	// Open follows, with the positions reached; a topic that is another one
+	// meanwhile is Recreated first.
+	Warm(id frame.TopicID, parts []frame.Partition)
 	// Append adds consecutive records of one partition, lowest offset first.
 	// It borrows recs until it returns.
 	Append(partition int32, recs []frame.Record)

@@ -36,6 +36,7 @@ func (s *null) Append(_ int32, recs []frame.Record) {
 }
 
 func (*null) Open(frame.TopicID, []frame.Partition)               {}
+func (*null) Warm(frame.TopicID, []frame.Partition)               {}
 func (*null) Advance(int32, int64)                                {}
 func (*null) Lost(frame.Reason, []frame.Range, []frame.Partition) {}
 func (*null) Recreated(frame.TopicID, []frame.Partition)          {}

@@ -18,6 +18,7 @@ type recorder struct {
 	busy atomic.Bool
 
 	mu        sync.Mutex
+	warms     []opening
 	opens     []opening
 	recreated []opening
 	next      map[int32]int64 // frame.Unknown: no leader yet
@@ -69,14 +70,31 @@ func (r *recorder) Open(id frame.TopicID, parts []frame.Partition) {
 	if n := len(r.opens); n > 0 && r.opens[n-1].id != (frame.TopicID{}) {
 		r.t.Errorf("opened again though it was open: %v", r.opens)
 	}
+	if warm := len(r.warms) > 0 && len(r.opens) == 0; warm {
+		for _, p := range parts {
+			if r.next[p.ID] != p.Next {
+				r.t.Errorf("partition %d opens at %d, the warm-up went to %d", p.ID, p.Next, r.next[p.ID])
+			}
+		}
+	}
 	r.opens = append(r.opens, opening{id, parts})
+	r.start(parts)
+}
+
+func (r *recorder) Warm(id frame.TopicID, parts []frame.Partition) {
+	r.enter()
+	defer r.leave()
+	if len(r.opens) > 0 || len(r.warms) > 0 {
+		r.t.Errorf("warmed %d times, opened %v", len(r.warms)+1, r.opens)
+	}
+	r.warms = append(r.warms, opening{id, parts})
 	r.start(parts)
 }
 
 func (r *recorder) Recreated(id frame.TopicID, parts []frame.Partition) {
 	r.enter()
 	defer r.leave()
-	if len(r.opens) == 0 {
+	if len(r.opens)+len(r.warms) == 0 {
 		r.t.Error("recreated before it was opened")
 	}
 	r.recreated = append(r.recreated, opening{id, parts})
@@ -125,7 +143,7 @@ func (r *recorder) Append(partition int32, recs []frame.Record) {
 func (r *recorder) Advance(partition int32, next int64) {
 	r.enter()
 	defer r.leave()
-	if len(r.opens) == 0 {
+	if len(r.opens)+len(r.warms) == 0 {
 		r.t.Error("advanced before it was opened")
 	}
 	if was, ok := r.next[partition]; ok && next <= was {

@@ -21,7 +21,7 @@ type counts struct {
 	answers                       [len(statuses)]uint64
 	latency                       [len(latencyBounds) + 1]uint64
 	latencySum                    uint64 // milliseconds
-	negative                      uint64 // records from the future
+	negative                      uint64 // records from the future, not in latency
 }
 
 func (n *counts) answered(status int) {
@@ -35,7 +35,8 @@ func (n *counts) answered(status int) {
 }
 
 // observe counts the time from each record's timestamp, in milliseconds since
-// 1970, to now. Records without a timestamp don't count.
+// 1970, to now. Records without a timestamp don't count, and those from the
+// future are counted apart.
 func (n *counts) observe(times []int64, now int64) {
 	for _, t := range times {
 		if t < 0 {
@@ -44,7 +45,7 @@ func (n *counts) observe(times []int64, now int64) {
 		d := now - t
 		if d < 0 {
 			n.negative++
-			d = 0
+			continue
 		}
 		i := 0
 		for i < len(latencyBounds) && d > latencyBounds[i] {
@@ -114,7 +115,7 @@ type Stats struct {
 	Answers     map[int]uint64    // by status
 	Latency     []uint64          // by bucket of LatencyBounds, the last one above all
 	LatencySum  float64           // seconds
-	Negative    uint64
+	Negative    uint64            // records from the future, not in Latency
 }
 
 // LatencyBounds returns the upper bounds of Stats.Latency in seconds.

@@ -259,51 +259,52 @@ func TestPoolIsBounded(t *testing.T) {
 // TestReadersAgainstWriter: a writer at full speed rolls through a small log;
 // two loops read what they find, and hold it for a while, unchanged.
 func TestReadersAgainstWriter(t *testing.T) {
+	const readsMin, rollsMax = 100, 20_000
 	l, boxes := newLog(3 * segmentBytes)
-	const rolls = 150
 	var written atomic.Bool
+	var reads [2]atomic.Int64
 	var wg sync.WaitGroup
 	for i, box := range boxes {
 		wg.Go(func() {
 			rnd := rand.New(rand.NewPCG(uint64(i), 3))
 			var place int64
-			reads, lost := 0, 0
-			for !written.Load() || place < l.head.Load() {
+			turn := func() bool {
 				box.Enter()
+				defer box.Leave()
 				b, ok := l.read(place)
-				switch {
-				case !ok:
-					lost++
-					place = l.head.Load()
-				case !filled(b, place):
+				if !ok {
+					place = l.head.Load() // overwritten
+					return true
+				}
+				if !filled(b, place) {
 					t.Errorf("wrong bytes at %d", place)
-					box.Leave()
-					return
-				case len(b) > 0:
-					reads++
-					// Now and then hold on while the log rolls over it.
-					if rnd.IntN(8) == 0 {
-						for !written.Load() && l.head.Load() < place+6*segmentBytes {
-							runtime.Gosched()
-						}
+					return false
+				}
+				if len(b) > 0 && rnd.IntN(8) == 0 { // hold on while the log rolls over it
+					for !written.Load() && l.head.Load() < place+6*segmentBytes {
+						runtime.Gosched()
 					}
 					if !filled(b, place) {
 						t.Errorf("bytes at %d changed in a turn", place)
-						box.Leave()
-						return
+						return false
 					}
-					place += int64(len(b))
 				}
-				box.Leave()
+				if len(b) > 0 {
+					reads[i].Add(1)
+				}
+				place += int64(len(b))
+				return true
 			}
-			if reads == 0 || place != l.head.Load() {
-				t.Errorf("loop %d: %d reads, %d times overwritten, ended at %d of %d", i, reads, lost, place, l.head.Load())
+			for !written.Load() || place < l.head.Load() {
+				if !turn() {
+					return
+				}
 			}
 		})
 	}
 	rnd := rand.New(rand.NewPCG(9, 3))
 	buf := make([]byte, segmentBytes+64)
-	for l.end < rolls*segmentBytes {
+	for l.end < rollsMax*segmentBytes && !t.Failed() && min(reads[0].Load(), reads[1].Load()) < readsMin {
 		n := 8 * (1 + rnd.IntN(4000))
 		if rnd.IntN(200) == 0 {
 			n = len(buf)
@@ -311,9 +312,16 @@ func TestReadersAgainstWriter(t *testing.T) {
 		l.append(fill(buf[:n], l.end))
 		if rnd.IntN(3) == 0 {
 			l.publish()
+			// Give them a chance, not more: a reader that holds on waits for us.
+			for sum, n := reads[0].Load()+reads[1].Load(), 0; n < 50 && sum == reads[0].Load()+reads[1].Load(); n++ {
+				runtime.Gosched()
+			}
 		}
 	}
 	l.publish()
 	written.Store(true)
 	wg.Wait()
+	if n := min(reads[0].Load(), reads[1].Load()); n < readsMin {
+		t.Errorf("a loop read %d times while the log rolled %d times", n, l.end/segmentBytes)
+	}
 }

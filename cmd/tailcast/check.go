@@ -70,17 +70,18 @@ func await(ctx context.Context, tail *kafkatail.Tail) kafkatail.Status {
 	}
 }
 
-// report prints a line a route and returns what is wrong with the topics.
+// report prints a line a route and returns what is wrong with the topics, in
+// one line.
 func report(stdout io.Writer, cfg *config.Config, feeds []*hub.Feed, st kafkatail.Status) error {
 	topics := map[string]kafkatail.TopicStatus{}
 	for _, t := range st.Topics {
 		topics[t.Name] = t
 	}
-	var bad []error
+	var bad []string
 	for i, r := range cfg.Routes {
 		for _, name := range r.Topics {
 			if t := topics[name]; t.State != kafkatail.Tailing {
-				bad = append(bad, fmt.Errorf("route %s: topic %q: %s", r.Path, name, strings.TrimSuffix(string(t.State)+": "+t.Error, ": ")))
+				bad = append(bad, fmt.Sprintf("--route %s: topic %q is %s", r.Path, name, strings.TrimSuffix(string(t.State)+": "+t.Error, ": ")))
 			}
 		}
 		id := feeds[i].Snapshot().ID
@@ -95,5 +96,8 @@ func report(stdout io.Writer, cfg *config.Config, feeds []*hub.Feed, st kafkatai
 		fmt.Fprintf(stdout, "%s  topic %s  %d partitions  %s  id %d bytes%s\n",
 			r.Path, strings.Join(r.Topics, ","), n, formatName(r.Format.Envelope), len(id), note)
 	}
-	return errors.Join(bad...)
+	if len(bad) > 0 {
+		return errors.New(strings.Join(bad, "; "))
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"bytes"
 	"io"
 	"log/slog"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"github.com/panjf2000/gnet/v2"
 	"golang.org/x/sys/unix"
 
+	"tailcast/frame"
 	"tailcast/hub"
 	"tailcast/internal/ssetest"
 )
@@ -23,6 +25,9 @@ type rig struct {
 	l    *Loop
 	hub  *hub.Hub
 	wake net.Conn // the loop's end of its wake socket
+	buf  [1]byte
+
+	sndbuf int // of the connections that are dialled, if not 0
 }
 
 func newRig(t testing.TB, change func(*setup)) *rig {
@@ -58,8 +63,7 @@ func newRig(t testing.TB, change func(*setup)) *rig {
 // turn runs one turn of the loop, which has read the wake if there was one.
 func (r *rig) turn() {
 	if r.l.waker.awake.Load() {
-		var wake [1]byte
-		if _, err := r.wake.Read(wake[:]); err != nil {
+		if _, err := r.wake.Read(r.buf[:]); err != nil {
 			r.t.Fatal(err)
 		}
 	}
@@ -115,6 +119,7 @@ type end struct {
 func (e *end) Context() any              { return e.ctx }
 func (e *end) Fd() int                   { return e.fd }
 func (e *end) EventLoop() gnet.EventLoop { return e.loop }
+func (e *end) RemoteAddr() net.Addr      { return nil }
 func (e *end) Next(int) ([]byte, error)  { b := e.in; e.in = nil; return b, nil }
 
 // peer is the test's end of a connection to a rig.
@@ -135,6 +140,11 @@ func (r *rig) dial() *peer {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		r.t.Fatal(err)
+	}
+	if r.sndbuf != 0 {
+		if err := unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_SNDBUF, r.sndbuf); err != nil {
+			r.t.Fatal(err)
+		}
 	}
 	c := &conn{}
 	p := &peer{r: r, c: c, fd: fds[1], near: &end{loop: r.l.el, ctx: c, fd: fds[0], open: true}}
@@ -218,4 +228,30 @@ func (p *peer) hangUp() {
 	_ = unix.Close(p.fd)
 	p.fd = -1
 	_ = p.r.l.el.Close(p.near)
+}
+
+// crowd opens n streams of the first feed.
+func (r *rig) crowd(n int, version string) []*peer {
+	r.t.Helper()
+	var peers []*peer
+	for range n {
+		p := r.dial()
+		p.send(req("GET /events " + version))
+		peers = append(peers, p)
+	}
+	return peers
+}
+
+// appender returns what appends n records of size bytes and makes them
+// readable. It allocates nothing.
+func (r *rig) appender(size int) func(n int) {
+	recs := []frame.Record{{Topic: r.topic, Time: time.Now().UnixMilli(), Value: bytes.Repeat([]byte("x"), size)}}
+	return func(n int) {
+		for range n {
+			recs[0].Offset = r.next[0]
+			r.next[0]++
+			r.sink.Append(0, recs)
+		}
+		r.sink.Flush()
+	}
 }

@@ -1,0 +1,204 @@
+//go:build !race
+
+package loop
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// noAllocs runs f often enough that what grows has grown.
+func noAllocs(t *testing.T, what string, f func()) {
+	t.Helper()
+	for range 300 {
+		f()
+	}
+	if n := testing.AllocsPerRun(500, f); n != 0 {
+		t.Errorf("%s: %v allocations", what, n)
+	}
+}
+
+// TestNoAllocsInPasses: a record to 200 streams, over wake, turn and writes.
+func TestNoAllocsInPasses(t *testing.T) {
+	for _, version := range []string{"HTTP/1.1", "HTTP/1.0"} {
+		r := newRig(t, nil)
+		r.open(1)
+		peers := r.crowd(200, version)
+		buf := make([]byte, 64<<10)
+		append1 := r.appender(200)
+		noAllocs(t, version, func() {
+			append1(1)
+			r.settle()
+			for _, p := range peers {
+				p.discard(buf)
+			}
+		})
+		if got, want := r.l.counts.events, uint64(200*801); got != want {
+			t.Errorf("%s: %d events, want %d", version, got, want)
+		}
+	}
+}
+
+// TestNoAllocsForLaggards: streams that fall behind, are looked at, and go on.
+func TestNoAllocsForLaggards(t *testing.T) {
+	r := newRig(t, func(as *setup) { as.Stall = 24 * time.Hour })
+	r.open(1)
+	r.sndbuf = 4096
+	peers := r.crowd(50, "HTTP/1.1")
+	buf := make([]byte, 64<<10)
+	append1 := r.appender(20_000)
+	most := 0
+	noAllocs(t, "laggards", func() {
+		append1(1)
+		r.settle()
+		most = max(most, r.l.lagging.len())
+		for range 12 {
+			for _, p := range peers[:40] {
+				p.discard(buf)
+			}
+			r.later(lookEvery)
+		}
+	})
+	if most < 40 || r.l.lagging.len() != 10 {
+		t.Errorf("%d of %d lagged, %d still do", most, len(peers), r.l.lagging.len())
+	}
+}
+
+// TestNoAllocsForHeartbeats to streams that wait for their feed.
+func TestNoAllocsForHeartbeats(t *testing.T) {
+	r := newRig(t, nil)
+	peers := r.crowd(200, "HTTP/1.1")
+	buf := make([]byte, 64<<10)
+	noAllocs(t, "heartbeats", func() {
+		beatWaiting(r)
+		for _, p := range peers {
+			p.discard(buf)
+		}
+	})
+}
+
+// TestNoAllocsForRequests: answers on a kept connection, heads and bodies in
+// one piece and in two.
+func TestNoAllocsForRequests(t *testing.T) {
+	r := newRig(t, nil)
+	p := r.dial()
+	buf := make([]byte, 64<<10)
+	var pieces [][]byte
+	for _, in := range []string{
+		req("GET /nope HTTP/1.1", "Origin: https://app.test", "User-Agent: x"),
+		req("POST /events HTTP/1.1", "Content-Length: 3") + "abc",
+		req("OPTIONS /events HTTP/1.1", "Origin: https://app.test", "Access-Control-Request-Method: GET"),
+	} {
+		pieces = append(pieces, []byte(in), []byte(in[:20]), []byte(in[20:]))
+	}
+	noAllocs(t, "requests", func() {
+		for _, b := range pieces {
+			p.near.in = b
+			r.l.OnTraffic(p.near)
+		}
+		p.discard(buf)
+	})
+	if !p.near.open || r.l.counts.answers[0] != 0 || r.l.counts.answers[3] != 2*801 {
+		t.Errorf("open: %t, answers %v", p.near.open, r.l.counts.answers)
+	}
+}
+
+// TestIdleTurnAllocatesNothing, with a deadline that is moved.
+func TestIdleTurnAllocatesNothing(t *testing.T) {
+	r := newRig(t, nil)
+	p := r.dial()
+	noAllocs(t, "turns", func() {
+		r.l.wheel.set(p.c, r.l.now+time.Hour)
+		r.later(wheelTick)
+	})
+}
+
+// TestConnSize: tens of thousands of them are idle. The next size class of the
+// allocator is 176 bytes.
+func TestConnSize(t *testing.T) {
+	if n := unsafe.Sizeof(conn{}); n > 160 {
+		t.Errorf("a conn has %d bytes", n)
+	}
+}
+
+func BenchmarkPass(b *testing.B) {
+	for _, events := range []int{1, 8, 32} {
+		b.Run(fmt.Sprintf("streams=1000/events=%d", events), func(b *testing.B) {
+			r := newRig(b, nil)
+			r.open(1)
+			peers := r.crowd(1000, "HTTP/1.1")
+			append1 := r.appender(200)
+			buf := make([]byte, 1<<20)
+			n := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				append1(events)
+				r.settle()
+				if n++; n%(400/(events+8)) == 0 { // before a socket is full
+					b.StopTimer()
+					for _, p := range peers {
+						p.discard(buf)
+					}
+					b.StartTimer()
+				}
+			}
+			if r.l.lagging.len() > 0 {
+				b.Fatal("a socket was full")
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n*events*len(peers)), "ns/event")
+		})
+	}
+}
+
+// BenchmarkPassNothing is what a pass costs without its writes.
+func BenchmarkPassNothing(b *testing.B) {
+	r := newRig(b, nil)
+	r.open(1)
+	peers := r.crowd(1000, "HTTP/1.1")
+	s := r.l.feeds[r.feeds[0]]
+	n := 0
+	for b.Loop() {
+		r.l.tell()
+		r.l.pass(s.reader)
+		r.settle()
+		n++
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n*len(peers)), "ns/stream")
+}
+
+// BenchmarkLook is what laggards cost whose sockets stay full.
+func BenchmarkLook(b *testing.B) {
+	r := newRig(b, nil)
+	r.open(1)
+	peers := r.crowd(1000, "HTTP/1.1")
+	r.produce(0, strings.Repeat("x", 500_000))
+	r.settle()
+	if r.l.lagging.len() != len(peers) {
+		b.Fatalf("%d lag", r.l.lagging.len())
+	}
+	n := 0
+	for b.Loop() {
+		r.l.began = r.l.began.Add(-time.Microsecond)
+		r.l.tell()
+		r.l.lookDue = 0
+		for r.l.look() {
+		}
+		n++
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n*len(peers)), "ns/stream")
+}
+
+// BenchmarkOpen opens and closes a stream among others.
+func BenchmarkOpen(b *testing.B) {
+	r := newRig(b, nil)
+	r.open(1)
+	r.crowd(1000, "HTTP/1.1")
+	r.produce(0, "one", "two")
+	b.ReportAllocs()
+	for b.Loop() {
+		r.dial().get("/events", "Last-Event-ID: v1:0-0").hangUp()
+	}
+}

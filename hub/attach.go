@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"net/netip"
 	"slices"
 
 	"tailcast/frame"
@@ -10,11 +11,14 @@ import (
 type Start struct {
 	Position frame.Position // nil: nowhere in particular, so the start policy says
 	Foreign  bool           // the client sent an id that is none of ours; Position is nil
+	Restart  bool           // what can't be resumed exactly begins by the start policy
+	Addr     netip.Addr     // of the client: reads of history take turns by it
 }
 
 // Placement is where a stream goes on.
 type Placement struct {
 	Place   int64        // in the log
+	Own     *Own         // not nil: the stream is personal first, and Place means nothing
 	Waiting bool         // the feed is not open: call Attach again when it is marked
 	Behind  bool         // Place is before the head
 	Resync  frame.Reason // why the client's position could not be kept; empty if it was
@@ -36,10 +40,14 @@ func (r *Reader) Attach(start Start, retryMillis int, dst []byte) (Placement, []
 		return Placement{Waiting: true}, dst
 	}
 	var at Placement
-	at, f.idBuf = f.settle(start, f.idBuf[:0])
-	if retryMillis > 0 {
+	at, f.idBuf = f.settle(r, start, f.idBuf[:0])
+	switch {
+	case len(f.idBuf) == 0 && retryMillis > 0:
+		dst = frame.AppendPreamble(dst, retryMillis, nil)
+	case len(f.idBuf) == 0:
+	case retryMillis > 0:
 		dst = frame.AppendPreamble(dst, retryMillis, f.idBuf)
-	} else {
+	default:
 		dst = frame.AppendIDBlock(dst, f.idBuf)
 	}
 	if at.Behind {
@@ -52,60 +60,83 @@ func (r *Reader) Attach(start Start, retryMillis int, dst []byte) (Placement, []
 	return at, dst
 }
 
-// settle says where a stream goes on, and appends its id there to dst. mu must
-// be held.
-func (f *Feed) settle(start Start, dst []byte) (Placement, []byte) {
-	var reason frame.Reason
+// settle says where a stream goes on, and appends its id there to dst; nothing
+// when that has to be found out first. mu must be held.
+func (f *Feed) settle(r *Reader, start Start, dst []byte) (Placement, []byte) {
+	latest := Placement{Place: f.log.end}
 	switch {
 	case start.Foreign:
-		reason = frame.UnknownID
+		latest.Resync = frame.UnknownID
 	case start.Position != nil:
-		var want frame.Position
-		var place int64
-		if want, reason = f.match(start.Position); reason == "" {
-			place, reason = f.place(want)
-		}
-		if reason == "" {
-			return Placement{Place: place, Behind: place < f.log.end}, frame.AppendID(dst, want)
+		want, former, ok := f.match(start.Position)
+		switch {
+		case !ok:
+			latest.Resync = frame.UnknownID
+		case len(former) > 0 && (start.Restart || f.hub.opts.History == nil):
+			latest.Resync = frame.Recreated
+		case len(former) > 0:
+			return Placement{Own: f.own(r, start, want, former)}, dst
+		default:
+			place, fit := f.place(want)
+			switch {
+			case fit == fitsHere:
+				return Placement{Place: place, Behind: place < f.log.end}, frame.AppendID(dst, want)
+			case fit == fitsOwn, f.hub.opts.History != nil:
+				return Placement{Own: f.own(r, start, want, nil)}, frame.AppendID(dst, want)
+			}
+			latest.Resync = frame.UnknownID
 		}
 	}
-	return Placement{Place: f.log.end, Resync: reason}, f.ids.Append(dst)
+	return latest, f.ids.Append(dst)
+}
+
+// own makes a personal stream at want. mu must be held.
+func (f *Feed) own(r *Reader, start Start, want frame.Position, former []int) *Own {
+	o := &Own{r: r, addr: start.Addr, restart: start.Restart, recreated: slices.Clone(former), lossN: f.lossN}
+	o.ids.Set(want)
+	f.personal.Add(1)
+	return o
 }
 
 // match arranges a client's position by the feed's topics, with the feed's
 // tags. What the position does not know (a topic that is not in it, a
 // partition that was unknown) follows the start policy, so that the stream's
-// first id holds it. mu must be held.
-func (f *Feed) match(pos frame.Position) (frame.Position, frame.Reason) {
+// first id holds it; former are the groups whose id is of a former topic of
+// the name. It is false when the position is none of this feed's. mu must be
+// held.
+func (f *Feed) match(pos frame.Position) (want frame.Position, former []int, ok bool) {
 	f.want = append(f.want[:0], f.ids.Position()...)
+	former = f.former[:0]
+	defer func() { f.former = former }()
 	var seen [topicsMax]bool
 	for _, g := range pos {
 		t := f.named(g.Tag, len(pos))
 		if t < 0 || seen[t] {
-			return nil, frame.UnknownID
+			return nil, former, false
 		}
 		seen[t] = true
 		if tag := f.topics[t].tag; g.Tag.ID != [3]byte{} && g.Tag.ID != tag.ID {
-			return nil, frame.Recreated
+			former = append(former, t)
+			continue
 		}
 		f.want[t].Parts = f.known(t, g.Parts)
 	}
-	return f.want, ""
+	return f.want, former, true
 }
 
-// known returns parts with the feed's own place where the client had none; it
-// does not change parts. mu must be held.
+// known returns parts with the feed's own place where the client had none, and
+// without what is unknown on both sides; it does not change parts. mu must be
+// held.
 func (f *Feed) known(t int, parts []frame.Partition) []frame.Partition {
-	own := false
+	if !slices.ContainsFunc(parts, func(p frame.Partition) bool { return p.Next == frame.Unknown }) {
+		return parts
+	}
+	parts = slices.DeleteFunc(slices.Clone(parts), func(p frame.Partition) bool {
+		return p.Next == frame.Unknown && f.part(t, p.ID) < 0
+	})
 	for k := range parts {
-		if parts[k].Next != frame.Unknown {
-			continue
-		}
-		if i := f.part(t, parts[k].ID); i >= 0 {
-			if !own {
-				own, parts = true, slices.Clone(parts)
-			}
-			parts[k].Next = f.parts[i].next
+		if parts[k].Next == frame.Unknown {
+			parts[k].Next = f.parts[f.part(t, parts[k].ID)].next
 		}
 	}
 	return parts
@@ -123,17 +154,28 @@ func (f *Feed) named(tag frame.Tag, groups int) int {
 	return slices.IndexFunc(f.topics, func(t topic) bool { return t.tag.Name == tag.Name })
 }
 
+// fit is how a position fits this node's log.
+type fit uint8
+
+const (
+	fitsHere fit = iota // it selects one place
+	fitsOwn             // the log holds what it lacks, or will, but at no one place
+	fitsNot             // it lacks records that the log does not hold
+)
+
 // place finds where in the log a position goes on. want has the feed's
 // groups. mu must be held.
-func (f *Feed) place(want frame.Position) (int64, frame.Reason) {
+func (f *Feed) place(want frame.Position) (int64, fit) {
 	next := slices.Grow(f.nexts[:0], len(f.parts))[:len(f.parts)]
 	f.nexts = next
 	clear(next) // a partition that is not in an id is at 0
+	how := fitsHere
 	for g := range want {
 		for _, p := range want[g].Parts {
 			i := f.part(g, p.ID)
 			if i < 0 {
-				return 0, frame.UnknownID // a partition this node has not seen yet
+				how = fitsOwn // a partition this node has not seen yet
+				continue
 			}
 			next[i] = p.Next
 		}
@@ -142,13 +184,18 @@ func (f *Feed) place(want frame.Position) (int64, frame.Reason) {
 		p := &f.parts[i]
 		switch {
 		case next[i] == frame.Unknown && p.next == frame.Unknown:
-		case p.next == frame.Unknown, next[i] < f.index.parts[i].base, next[i] > p.next:
-			return 0, frame.UnknownID
+		case next[i] == frame.Unknown, p.next == frame.Unknown, next[i] > p.next:
+			how = max(how, fitsOwn)
+		case next[i] < f.index.parts[i].base:
+			return 0, fitsNot
 		}
+	}
+	if how != fitsHere {
+		return 0, how
 	}
 	place, ok := f.index.find(next, f.log.end)
 	if !ok {
-		return 0, frame.UnknownID
+		return 0, fitsOwn
 	}
-	return place, ""
+	return place, fitsHere
 }

@@ -44,16 +44,16 @@ func TestResume(t *testing.T) {
 		{"in the middle", "v1:0-1.1-499.3-10" + T, "0/2 3/11 0/3 0/4", ""},
 		{"behind one of two that follow each other", "v1:0-0.1-499.3-9" + T, "0/1 3/10 0/2 3/11 0/3 0/4", ""},
 		{"at the start", "v1:1-499.3-9" + T, "0/0 0/1 3/10 0/2 3/11 0/3 0/4", ""},
-		{"has 3/10 without 0/1", "v1:0-0.1-499.3-10" + T, "[unknown]", end},
-		{"has 0/4 without 3/11", "v1:0-4.1-499.3-10" + T, "[unknown]", end},
+		{"has 3/10 without 0/1", "v1:0-0.1-499.3-10" + T, "0/1 then 0/2 3/11 0/3 0/4", ""},
+		{"has 0/4 without 3/11", "v1:0-4.1-499.3-10" + T, "3/11 then ", ""},
 		{"expired by one", "v1:0-4.1-499.3-8" + T, "[unknown]", end},
 		{"long expired", "v1:0-4.1-2.3-11" + T, "[unknown]", end},
 		{"knows no partition that starts above 0", "v1:" + T, "[unknown]", end},
 		{"lacks one that starts above 0", "v1:0-4.3-11" + T, "[unknown]", end},
-		{"ahead by one", "v1:0-5.1-499.3-11" + T, "[unknown]", end},
-		{"ahead in the empty one", "v1:0-4.1-499.2-0.3-11" + T, "[unknown]", end},
-		{"knows a partition more", "v1:0-4.1-499.3-11.4-7" + T, "[unknown]", end},
-		{"knows an unknown partition more", "v1:0-4.1-499.3-11.4-*" + T, "[unknown]", end},
+		{"ahead by one", "v1:0-5.1-499.3-11" + T, " waits", ""},
+		{"ahead in the empty one", "v1:0-4.1-499.2-0.3-11" + T, " waits", ""},
+		{"knows a partition more", "v1:0-4.1-499.3-11.4-7" + T, " waits", ""},
+		{"knows an unknown partition more", "v1:0-4.1-499.3-11.4-*" + T, "", end},
 		{"unknown in one", "v1:0-*.1-499.3-11" + T, "", end},
 		{"unknown in an empty one", "v1:0-4.1-499.2-*.3-11" + T, "", end},
 		{"unknown in the others", "v1:0-3.1-*.3-*" + T, "0/4", "v1:0-3.1-499.3-11" + T},
@@ -69,7 +69,7 @@ func TestResume(t *testing.T) {
 		started := g.feed.Snapshot().Stats
 		before := started.Resyncs
 		at, first := g.resume(c.id)
-		got := g.values(at.Place)
+		got := g.goesOn(at)
 		if at.Resync != "" {
 			got = strings.TrimSpace("[" + string(at.Resync) + "] " + got)
 		}
@@ -84,7 +84,7 @@ func TestResume(t *testing.T) {
 		if id, _, _ := strings.Cut(first, "\n"); id != "id: "+want {
 			t.Errorf("%s: the first block has %q, want %s", c.name, id, want)
 		}
-		if behind := c.want != "" && at.Resync == ""; at.Behind != behind || at.Waiting {
+		if behind := c.want != "" && at.Resync == "" && at.Own == nil; at.Behind != behind || at.Waiting {
 			t.Errorf("%s: behind %v, waiting %v, want %v, false", c.name, at.Behind, at.Waiting, behind)
 		}
 		stats := g.feed.Snapshot().Stats
@@ -151,7 +151,7 @@ func TestResumeDoesNotChangeThePosition(t *testing.T) {
 }
 
 // TestPartitionWithoutLeader: where the node does not know a position, it says
-// so, and can't place one who does.
+// so; who does know keeps it.
 func TestPartitionWithoutLeader(t *testing.T) {
 	g := newRig(t, testOptions, "t")
 	s := g.sinks[0]
@@ -165,8 +165,8 @@ func TestPartitionWithoutLeader(t *testing.T) {
 		resync   frame.Reason
 	}{
 		{"v1:0-4.1-*" + T, "v1:0-4.1-*" + T, ""},
-		{"v1:0-4.1-9" + T, "v1:0-4.1-*" + T, frame.UnknownID},
-		{"v1:0-4" + T, "v1:0-4.1-*" + T, frame.UnknownID}, // wants all of 1
+		{"v1:0-4.1-9" + T, "v1:0-4.1-9" + T, ""}, // keeps its place in 1 until a leader answers
+		{"v1:0-4" + T, "v1:0-4" + T, ""},         // wants all of 1
 	} {
 		if at, first := g.resume(c.id); at.Resync != c.resync || !strings.HasPrefix(first, "id: "+c.want+"\n") {
 			t.Errorf("%s: resync %q, first block %q, want %q, %s", c.id, at.Resync, first, c.resync, c.want)
@@ -269,18 +269,18 @@ func TestSeveralTopics(t *testing.T) {
 		{"in another order", "v1:0-19" + C + ",0-1" + A + ",0-10" + B, "0/11 0/20 0/21", "v1:0-1" + A + ",0-10" + B + ",0-19" + C, ""},
 		{"from the beginning of one", "v1:" + A + ",0-9" + B + ",0-19" + C, "0/0 0/1 0/10 0/11 0/20 0/21", "", ""},
 		{"lacks a topic, which is at its end", "v1:0-1" + A + ",0-11" + B, "", end, ""},
-		{"lacks a topic, which has records behind the others' place", "v1:0-1" + A + ",0-10" + B, "", end, frame.UnknownID},
+		{"lacks a topic, which has records behind the others' place", "v1:0-1" + A + ",0-10" + B, "0/11 then ", "v1:0-1" + A + ",0-10" + B + ",0-21" + C, ""},
 		{"lacks the topics before", "v1:0-20" + C, "0/21", "v1:0-1" + A + ",0-11" + B + ",0-20" + C, ""},
 		{"no tag", "v1:0-20", "", end, frame.UnknownID},
 		{"a topic more", "v1:0-1" + A + ",0-11" + B + ",0-21" + C + ",0-1" + tagOf("d", 4), "", end, frame.UnknownID},
 		{"one created again", "v1:0-1" + A + ",0-11" + tagOf("b", 9) + ",0-21" + C, "", end, frame.Recreated},
-		{"a partition of another topic", "v1:0-1" + A + ",0-11.1-0" + B + ",0-21" + C, "", end, frame.UnknownID},
+		{"a partition of another topic", "v1:0-1" + A + ",0-11.1-0" + B + ",0-21" + C, " waits", "", ""},
 	} {
 		at, first := g.resume(c.id)
 		if c.first == "" {
 			c.first = c.id
 		}
-		if got := g.values(at.Place); at.Resync != c.resync || got != c.want || !strings.HasPrefix(first, "id: "+c.first+"\n") {
+		if got := g.goesOn(at); at.Resync != c.resync || got != c.want || !strings.HasPrefix(first, "id: "+c.first+"\n") {
 			t.Errorf("%s: goes on with %q, resync %q, first block %q; want %q, %q, %s", c.name, got, at.Resync, first, c.want, c.resync, c.first)
 		}
 	}

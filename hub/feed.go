@@ -29,7 +29,8 @@ type Feed struct {
 	spec Spec
 	log  log
 
-	lagMark atomic.Int64 // head of the log lagWindow ago; written by tick
+	lagMark  atomic.Int64 // head of the log lagWindow ago; written by tick
+	personal atomic.Int64 // streams that are not in the log
 
 	mu      sync.Mutex
 	enc     *frame.Encoder
@@ -45,11 +46,14 @@ type Feed struct {
 	heads   [lagWindow / tickEvery]int64 // heads at the last ticks, a ring
 	ticks   int
 	readers []*Reader // loops with streams of this feed
+	losses  []loss    // the last of them; at most lossesMax
+	lossN   int       // how many there ever were
 	stats   Stats
 
 	// Scratch.
 	idBuf, frameBuf []byte
 	want            frame.Position
+	former          []int
 	nexts           []int64
 }
 
@@ -211,6 +215,9 @@ func (f *Feed) tick(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.moveLagMark()
+	if f.personal.Load() > 0 {
+		f.mark() // they look at the time
+	}
 	grew := f.grew
 	f.grew = false
 	open := f.isOpen()

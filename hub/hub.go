@@ -14,11 +14,17 @@ import (
 	"time"
 )
 
-// Options are the bounds and periods of a hub. Every field must be set.
+// Options are the bounds and periods of a hub. Every field must be set; those
+// behind History only with it.
 type Options struct {
 	LogBytes      int64         // ceiling of one feed's log, at least two segments
 	LogBytesTotal int64         // ceiling of all logs together
-	Heartbeat     time.Duration // silence after which a feed's log gets a heartbeat frame
+	Heartbeat     time.Duration // silence after which a stream gets a heartbeat
+
+	History    History // reads what logs no longer hold; nil: nothing does
+	ReplayMax  int64   // records of history delivered to one resume
+	ReplayScan int64   // bytes of history read for one resume
+	Replays    int     // reads of history at a time
 }
 
 // tickEvery is how often Run looks at each feed: the grain of heartbeats
@@ -31,9 +37,10 @@ const feedShards = 64
 
 // Hub is the set of feeds of one process. Safe from any goroutine.
 type Hub struct {
-	opts Options
-	pool pool
-	seed maphash.Seed
+	opts    Options
+	pool    pool
+	replays replays
+	seed    maphash.Seed
 
 	shards [feedShards]shard
 }
@@ -49,6 +56,7 @@ type shard struct {
 func New(opts Options, boxes []*Mailbox) *Hub {
 	h := &Hub{opts: opts, seed: maphash.MakeSeed()}
 	h.pool.boxes = boxes
+	h.replays.init(opts.History, opts.Replays)
 	for i := range h.shards {
 		h.shards[i].feeds = map[string]*Feed{}
 	}
@@ -94,9 +102,11 @@ func (h *Hub) Feeds() []*Feed {
 	return all
 }
 
-// Run beats silent feeds, keeps the marks of the lag rule and holds all logs
-// below LogBytesTotal, until ctx ends.
+// Run beats silent feeds, keeps the marks of the lag rule, holds all logs
+// below LogBytesTotal and reads history, until ctx ends.
 func (h *Hub) Run(ctx context.Context) {
+	h.replays.start(ctx)
+	defer h.replays.stop()
 	t := time.NewTicker(tickEvery)
 	defer t.Stop()
 	for {
@@ -109,6 +119,7 @@ func (h *Hub) Run(ctx context.Context) {
 				f.tick(now)
 			}
 			h.trim(feeds)
+			h.replays.tick(now)
 		}
 	}
 }

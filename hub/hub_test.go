@@ -87,6 +87,29 @@ func (g *rig) resume(text string) (Placement, string) {
 	return at, blocks(b)
 }
 
+// goesOn returns the records that a stream gets: of a personal one those under
+// its own ids, and what comes then.
+func (g *rig) goesOn(at Placement) string {
+	g.t.Helper()
+	if at.Own == nil {
+		return g.values(at.Place)
+	}
+	defer at.Own.Close()
+	var got []byte
+	state := OwnMore
+	for state == OwnMore {
+		got, state = at.Own.Step(got, 1, time.Unix(1000, 0))
+	}
+	var own []string
+	for _, e := range events(g.t, got) {
+		own = append(own, e.Data)
+	}
+	if state == OwnShared {
+		return strings.Join(own, " ") + " then " + g.values(at.Own.Place())
+	}
+	return strings.Join(own, " ") + " waits"
+}
+
 // latest attaches at the head and returns the stream's id.
 func (g *rig) latest() string {
 	g.t.Helper()

@@ -63,13 +63,25 @@ func (x *index) reset() {
 
 // find returns where a stream goes on that has every record of part i below
 // next[i] and none at or above it. It is false when no one place in the log
-// separates the two, so that the stream would need frames of its own. end is
-// the place behind the last frame.
+// separates the two, so that the stream needs frames of its own. end is the
+// place behind the last frame.
 //
 // REQUIRES: next[i] is within part i's base and next offset.
 func (x *index) find(next []int64, end int64) (place int64, ok bool) {
-	after := x.entries.end()  // lowest ordinal the stream lacks
-	before := x.entries.first // behind the highest it has
+	after, before := x.split(next)
+	if before > after {
+		return 0, false
+	}
+	if after == x.entries.end() {
+		return end, true
+	}
+	return x.entries.at(after).place, true
+}
+
+// split returns the lowest ordinal of a record that a stream lacks, and the
+// one behind the highest that it has.
+func (x *index) split(next []int64) (after, before uint64) {
+	after, before = x.entries.end(), x.entries.first
 	for i := range x.parts {
 		ords := &x.parts[i].ordinals
 		n := x.below(ords, next[i])
@@ -80,13 +92,7 @@ func (x *index) find(next []int64, end int64) (place int64, ok bool) {
 			before = max(before, *ords.at(ords.first + uint64(n-1))+1)
 		}
 	}
-	if before > after {
-		return 0, false
-	}
-	if after == x.entries.end() {
-		return end, true
-	}
-	return x.entries.at(after).place, true
+	return after, before
 }
 
 // below returns how many of a partition's records have offsets below next. It

@@ -13,7 +13,9 @@ type Mailbox struct {
 	turn atomic.Uint64 // odd inside a turn
 
 	mu    sync.Mutex
-	dirty []*Reader // at most one entry a feed; wake was called when it became non-empty
+	dirty []*Reader // at most one entry a feed
+	owns  []*Own    // personal streams whose history is there
+	// wake was called when the two became non-empty.
 }
 
 // NewMailbox returns the mailbox of one loop. wake makes the loop take a turn
@@ -47,10 +49,32 @@ func (m *Mailbox) mark(r *Reader) {
 		return
 	}
 	m.mu.Lock()
-	first := len(m.dirty) == 0
+	first := len(m.dirty)+len(m.owns) == 0
 	m.dirty = append(m.dirty, r)
 	m.mu.Unlock()
 	if first {
 		m.wake()
 	}
+}
+
+// own tells the loop that a personal stream can go on. Safe from any goroutine.
+func (m *Mailbox) own(o *Own) {
+	m.mu.Lock()
+	first := len(m.dirty)+len(m.owns) == 0
+	m.owns = append(m.owns, o)
+	m.mu.Unlock()
+	if first {
+		m.wake()
+	}
+}
+
+// TakeOwn appends the personal streams that waited for history and can go on
+// to dst; some may have ended meanwhile. Loop only.
+func (m *Mailbox) TakeOwn(dst []*Own) []*Own {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	dst = append(dst, m.owns...)
+	clear(m.owns)
+	m.owns = m.owns[:0]
+	return dst
 }

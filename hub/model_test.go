@@ -302,11 +302,11 @@ func (m *model) attach(pos frame.Position) {
 	first := m.held()
 	pos = slices.Clone(pos)
 	sent := m.sent(pos)
-	wantNext, resync := m.find(pos, first)
+	wantNext, fits := m.find(pos, first)
 	at, block := m.r.Attach(Start{Position: sent}, 1500, nil)
 	id := string(frame.AppendID(nil, pos))
 	want := frame.AppendPreamble(nil, 1500, []byte(id))
-	if resync {
+	if fits == fitsNot {
 		id = m.idText()
 		want = frame.AppendPreamble(nil, 1500, []byte(id))
 		want = frame.AppendResync(want, []byte(id), frame.UnknownID, nil)
@@ -314,6 +314,13 @@ func (m *model) attach(pos frame.Position) {
 	}
 	if !bytes.Equal(block, want) {
 		m.t.Fatalf("first block of %v:\n got %q\nwant %q", pos, block, want)
+	}
+	if (at.Own != nil) != (fits == fitsOwn) {
+		m.t.Fatalf("position %v at %v: personal %v, want %v", pos, m.position(), at.Own != nil, fits == fitsOwn)
+	}
+	if at.Own != nil {
+		m.personal(at.Own, pos, first)
+		return
 	}
 	r := &modelReader{place: at.Place, next: wantNext}
 	if got := m.nextRecord(at.Place); got != m.nextTold(wantNext) {
@@ -346,8 +353,87 @@ func (m *model) between(place int64) (n int) {
 	}
 }
 
+// personal lets a personal stream have all it lacks and compares each event
+// with the record's in the list, under the stream's own id.
+func (m *model) personal(o *Own, pos frame.Position, first int) {
+	m.box.Enter()
+	defer m.box.Leave()
+	defer o.Close()
+	pos = pos.Clone()
+	var got []byte
+	state := OwnMore
+	for state == OwnMore {
+		got, state = o.Step(got, 1+m.rand.IntN(20000), m.now)
+	}
+	if state == OwnShared {
+		for place := o.Place(); ; {
+			b, _ := m.r.Read(place)
+			if len(b) == 0 {
+				break
+			}
+			got, place = append(got, b...), place+int64(len(b))
+		}
+	}
+	v := map[place]int64{}
+	for t, g := range pos {
+		for _, p := range g.Parts {
+			v[place{t, p.ID}] = p.Next
+		}
+	}
+	for _, e := range m.told[max(first, m.told0):] {
+		if e.offset < 0 || e.offset < v[e.place] {
+			continue
+		}
+		for len(got) > 0 && !bytes.Contains(got[:frame.Len(got)], []byte("\ndata: ")) {
+			got = got[frame.Len(got):] // of the log, and of no record
+		}
+		if len(got) == 0 {
+			m.t.Fatalf("position %v at %v: lacks %.60q", pos, m.position(), e.block)
+		}
+		block := frame.Unchunk(got[:frame.Len(got)])
+		got = got[frame.Len(got):]
+		v[e.place] = e.offset + 1
+		_, data, _ := strings.Cut(e.block, "\n")
+		if !bytes.HasSuffix(block, []byte("\n"+data)) {
+			m.t.Fatalf("position %v at %v:\n got %.120q\nwant %.120q", pos, m.position(), block, e.block)
+		}
+		m.covers(block, v)
+	}
+	if bytes.Contains(got, []byte("\ndata: ")) {
+		m.t.Fatalf("position %v at %v: %.60q too much", pos, m.position(), got)
+	}
+	ahead := false
+	for at, next := range v {
+		ahead = ahead || next > m.next[at]
+	}
+	if ahead != (state == OwnIdle) {
+		m.t.Fatalf("position %v at %v: ends in state %d", pos, m.position(), state)
+	}
+}
+
+// covers checks that the id of a block claims no record that the stream does
+// not have, and forgets none that it has.
+func (m *model) covers(block []byte, v map[place]int64) {
+	line, _, _ := bytes.Cut(block, []byte("\n"))
+	pos, err := frame.ParseID(bytes.TrimPrefix(line, []byte("id: ")))
+	if err != nil {
+		m.t.Fatalf("%q: %v", line, err)
+	}
+	got := map[place]int64{}
+	for t, g := range pos {
+		for _, p := range g.Parts {
+			got[place{t, p.ID}] = p.Next
+		}
+	}
+	for _, e := range m.told[m.told0:] {
+		if e.offset >= 0 && (e.offset < got[e.place]) != (e.offset < v[e.place]) {
+			m.t.Fatalf("the id %q and the stream differ at %v/%d", line, e.place, e.offset)
+		}
+	}
+}
+
 // find is the naive search: where in told[first:] a position goes on.
-func (m *model) find(pos frame.Position, first int) (next int, resync bool) {
+func (m *model) find(pos frame.Position, first int) (next int, how fit) {
 	v := map[place]int64{}
 	for t, g := range pos {
 		for _, p := range g.Parts {
@@ -361,9 +447,15 @@ func (m *model) find(pos frame.Position, first int) (next int, resync bool) {
 		}
 	}
 	for at, n := range m.next {
-		if v[at] > n || v[at] < base[at] {
-			return 0, true
+		switch {
+		case v[at] > n:
+			how = max(how, fitsOwn)
+		case v[at] < base[at]:
+			return 0, fitsNot
 		}
+	}
+	if how != fitsHere {
+		return 0, how
 	}
 	covered := func(e told) bool { return e.offset < v[e.place] }
 	next = len(m.told)
@@ -375,10 +467,10 @@ func (m *model) find(pos frame.Position, first int) (next int, resync bool) {
 	}
 	for _, e := range m.told[next:] {
 		if e.offset >= 0 && covered(e) {
-			return 0, true
+			return 0, fitsOwn
 		}
 	}
-	return next, false
+	return next, fitsHere
 }
 
 func (m *model) nextTold(i int) string {

@@ -140,6 +140,7 @@ func (s *sink) Lost(reason frame.Reason, lost []frame.Range, parts []frame.Parti
 			f.addPart(s.group, p.ID, p.Next)
 		}
 	}
+	f.remember(loss{reason, s.group, slices.Clone(lost), slices.Clone(parts), f.topics[s.group].tag})
 	f.resync(reason, lost)
 }
 
@@ -153,6 +154,7 @@ func (s *sink) Recreated(id frame.TopicID, parts []frame.Partition) {
 	for _, p := range parts {
 		f.advance(s.group, p.ID, p.Next)
 	}
+	f.remember(loss{frame.Recreated, s.group, nil, slices.Clone(parts), t.tag})
 	f.resync(frame.Recreated, nil)
 }
 

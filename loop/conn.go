@@ -3,6 +3,8 @@ package loop
 import (
 	"errors"
 	"io"
+	"net"
+	"net/netip"
 
 	"github.com/panjf2000/gnet/v2"
 	"github.com/valyala/bytebufferpool"
@@ -63,7 +65,7 @@ type conn struct {
 	reason   closeReason // why it ends, once that is decided
 	pos      int32       // place in its list
 	all      int32       // place in Loop.all
-	list     *roster     // streams.live, streams.waiting or Loop.lagging, if one of them holds it
+	list     *roster     // of streams, or Loop.lagging, if one of them holds it
 	in       *inbound    // request bytes that are not a whole request yet; nil most of the time
 
 	stream  *streams                   // the feed's streams on this loop; nil before the stream
@@ -71,6 +73,8 @@ type conn struct {
 	endAt   int64                      // stateEnding: the frame boundary to stop at
 	pending *bytebufferpool.ByteBuffer // the stream's own bytes, to be written before the log's
 	resume  *hub.Start                 // where a waiting stream asked to go on
+	own     *hub.Own                   // the stream is personal, and place means nothing
+	ownHeld int32                      // bytes of pending that count in Loop.ownHeld
 	wroteAt int64                      // tick at which the socket last took bytes
 	surplus int32                      // bytes the client sent since its stream began
 
@@ -136,3 +140,11 @@ func (c *conn) reset() {
 
 // shut ends our side: FIN behind everything written.
 func (c *conn) shut() error { return unix.Shutdown(int(c.fd), unix.SHUT_WR) }
+
+// addr is the client's address.
+func (c *conn) addr() netip.Addr {
+	if a, ok := c.gc.RemoteAddr().(*net.TCPAddr); ok {
+		return a.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
+}

@@ -13,7 +13,7 @@ func (l *Loop) end(c *conn, why closeReason) {
 	c.reason = why
 	l.wheel.set(c, l.now+l.srv.waits.end)
 	var got pumpResult
-	if c.list == &c.stream.waiting {
+	if c.list == &c.stream.waiting || c.own != nil { // between two frames
 		got = l.finish(c)
 	} else {
 		c.state, c.endAt = stateEnding, c.stream.reader.Boundary(c.place)

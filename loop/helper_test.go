@@ -159,7 +159,11 @@ func (s *site) serve(h *hub.Hub, as *setup) Site {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return Site{Routes: table, Feeds: s.feeds, CORS: cors}
+	serves := make([]Serving, 0, len(s.feeds))
+	for _, f := range s.feeds {
+		serves = append(serves, Serving{Feed: f})
+	}
+	return Site{Routes: table, Serves: serves, CORS: cors}
 }
 
 // stats are the counts of all loops together.

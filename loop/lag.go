@@ -71,30 +71,13 @@ func (l *Loop) ask() int {
 func (l *Loop) lookAt(c *conn) {
 	if c.writable {
 		c.writable = false
-		l.resume(c)
+		l.after(c, l.pump(c))
 	}
 	if c.list == &l.lagging {
 		l.judge(c)
 	}
 	if c.list == &l.lagging {
 		l.lagging.pass()
-	}
-}
-
-// resume writes to a lagging stream whose socket is writable.
-func (l *Loop) resume(c *conn) {
-	switch l.pump(c) {
-	case pumpCaughtUp:
-		l.unlist(c)
-		c.behind = false
-		c.stream.live.add(c)
-	case pumpEnded:
-		l.ended(c)
-	case pumpOverwritten:
-		l.drop(c, closeOverwritten)
-	case pumpBroken:
-		l.close(c, c.reason)
-	case pumpFull, pumpMore:
 	}
 }
 
@@ -106,7 +89,7 @@ func (l *Loop) judge(c *conn) {
 	case c.state != stateStream:
 	case l.since(c.wroteAt) > l.srv.cfg.Stall:
 		l.drop(c, closeStall)
-	case !c.behind && c.place+l.srv.cfg.MaxLag < c.stream.reader.LagMark():
+	case c.own == nil && !c.behind && c.place+l.srv.cfg.MaxLag < c.stream.reader.LagMark():
 		l.drop(c, closeLag)
 	}
 }

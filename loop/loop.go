@@ -48,10 +48,12 @@ type Loop struct {
 	draining drain
 	rand     *rand.Rand
 	counts   counts
+	ownHeld  int // bytes that personal streams hold
 
 	// Scratch of one turn or event.
 	req    http1.Request
 	marked []*hub.Reader
+	owns   []*hub.Own
 	times  []int64
 	out    []byte // an answer, a head with its first block, re-framed events
 	path   []byte // the decoded path, then the decoded id
@@ -135,6 +137,7 @@ func (l *Loop) turn() {
 		l.pass(r)
 	}
 	clear(l.marked)
+	l.takeOwn()
 	busy := l.runPasses()
 	busy = l.look() || busy
 	busy = l.wheel.advance(l.now, expireMax, l.expired) || busy
@@ -185,6 +188,8 @@ func (l *Loop) forget(c *conn) {
 	l.all = l.all[:last]
 	l.unlist(c)
 	l.detach(c)
+	l.disown(c)
+	l.ownHeld -= int(c.ownHeld)
 	l.wheel.clear(c)
 	c.release()
 	if c.in != nil {

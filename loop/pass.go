@@ -79,7 +79,11 @@ func (l *Loop) slice(s *streams) (done bool) {
 				l.beat(c)
 			}
 		} else if c := s.live.next(); c != nil {
-			l.serve(c)
+			l.serve(c, &s.live)
+		} else if c := s.idle.next(); c != nil {
+			l.serve(c, &s.idle)
+		} else if c := s.reading.next(); c != nil && s.beating {
+			l.serve(c, &s.reading)
 		} else {
 			return true
 		}
@@ -103,18 +107,11 @@ func (l *Loop) passed(s *streams) {
 	}
 }
 
-// serve writes to the stream whose turn in the pass it is.
-func (l *Loop) serve(c *conn) {
-	switch l.pump(c) {
-	case pumpCaughtUp:
-		c.behind = false
-		c.stream.live.pass()
-	case pumpOverwritten:
-		l.drop(c, closeOverwritten)
-	case pumpBroken:
-		l.close(c, c.reason)
-	default:
-		l.lag(c)
+// serve writes to the stream of r whose turn in the pass it is.
+func (l *Loop) serve(c *conn, r *roster) {
+	l.after(c, l.pump(c))
+	if c.list == r {
+		r.pass()
 	}
 }
 

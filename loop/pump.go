@@ -12,12 +12,17 @@ const (
 	pumpOverwritten                   // the log no longer holds the stream's place
 	pumpBroken                        // the socket is dead
 	pumpEnded                         // its last bytes are written
+	pumpIdle                          // personal: nothing to write until the feed has something new
+	pumpReading                       // personal: nothing to write until history is read
 )
 
 // pump writes to a stream what it lacks, first its own bytes, then the log's,
 // up to pumpBytesMax; to one that is ended, up to its end. When the socket is
 // broken, c.reason says how.
 func (l *Loop) pump(c *conn) pumpResult {
+	if c.own != nil && c.state == stateStream {
+		return l.pumpOwn(c)
+	}
 	if c.pending != nil {
 		if got := l.flush(c); got != pumpCaughtUp {
 			return got

@@ -181,7 +181,7 @@ func (l *Loop) request(c *conn, r *http1.Request) bool {
 		l.counts.answered(200)
 		return l.answered(c, l.out, false)
 	}
-	return l.open(c, r, l.srv.site.Feeds[rt.Feed])
+	return l.open(c, r, &l.srv.site.Serves[rt.Feed])
 }
 
 // answer writes a short answer and decides what becomes of the connection.
@@ -273,21 +273,22 @@ func (l *Loop) linger(c *conn, why closeReason) bool {
 }
 
 // open begins a stream.
-func (l *Loop) open(c *conn, r *http1.Request, f *hub.Feed) bool {
+func (l *Loop) open(c *conn, r *http1.Request, what *Serving) bool {
 	c.plain = r.Minor == 0
 	l.out = http1.AppendStreamHead(l.out[:0], r.Minor, l.date.at(l), l.fields)
 	l.counts.answered(200)
 	if l.draining.begun {
 		return l.shed(c)
 	}
-	start := l.start(r)
+	start := l.start(c, r)
+	start.Restart = what.Restart
 	l.putInbound(c)
 	c.state = stateStream
 	l.wheel.clear(c)
 	if age := l.srv.cfg.MaxAge; age > 0 {
 		l.wheel.set(c, l.now+jitter(l.rand, age))
 	}
-	s := l.streamsOf(f)
+	s := l.streamsOf(what.Feed)
 	c.stream = s
 	s.n++
 	s.reader.Attached()
@@ -296,7 +297,7 @@ func (l *Loop) open(c *conn, r *http1.Request, f *hub.Feed) bool {
 }
 
 // start is where the client asks to go on.
-func (l *Loop) start(r *http1.Request) hub.Start {
+func (l *Loop) start(c *conn, r *http1.Request) hub.Start {
 	resume := route.ResumeID(r.Value(http1.LastEventID), r.Repeated(http1.LastEventID), r.Query, l.path[:0])
 	switch resume.Kind {
 	case route.ResumeNone:
@@ -308,7 +309,7 @@ func (l *Loop) start(r *http1.Request) hub.Start {
 	if err != nil {
 		return hub.Start{Foreign: true}
 	}
-	return hub.Start{Position: pos}
+	return hub.Start{Position: pos, Addr: c.addr()}
 }
 
 // place gives a stream its place in the log and writes its first bytes: what
@@ -319,11 +320,12 @@ func (l *Loop) place(c *conn, start hub.Start, retry int) bool {
 	at, out := c.stream.reader.Attach(start, retry, l.out)
 	l.out = out
 	c.place, c.behind = at.Place, at.Behind
-	c.hold(out[:head])
-	for b := out[head:]; len(b) > 0; b = b[frame.Len(b):] {
-		c.hold(l.plainly(c, b[:frame.Len(b)]))
+	if c.own = at.Own; c.own != nil {
+		c.own.Conn, c.behind = c, true
 	}
-	if l.flush(c) == pumpBroken {
+	c.hold(out[:head])
+	l.holdFrames(c, out[head:])
+	if len(c.pending.B) > 0 && l.flush(c) == pumpBroken {
 		return false
 	}
 	if at.Waiting {
@@ -331,17 +333,14 @@ func (l *Loop) place(c *conn, start hub.Start, retry int) bool {
 		c.stream.waiting.add(c)
 		return true
 	}
-	switch l.pump(c) {
-	case pumpCaughtUp:
-		c.behind = false
-		c.stream.live.add(c)
-	case pumpFull, pumpMore:
-		l.lag(c)
+	switch got := l.pump(c); got {
 	case pumpOverwritten:
 		c.reason = closeOverwritten
 		return false
 	case pumpBroken, pumpEnded:
 		return false
+	default:
+		l.after(c, got)
 	}
 	return true
 }

@@ -39,8 +39,14 @@ type Config struct {
 // route, and the CORS policy of answers that belong to no route.
 type Site struct {
 	Routes *route.Table
-	Feeds  []*hub.Feed // by Route.Feed
+	Serves []Serving // by Route.Feed
 	CORS   *route.CORS
+}
+
+// Serving is what one route serves.
+type Serving struct {
+	Feed    *hub.Feed
+	Restart bool // streams that can't go on exactly begin by the start policy
 }
 
 // Server is the listener and the loops of one process.

@@ -11,11 +11,13 @@ type streams struct {
 	reader  *hub.Reader
 	live    roster // caught up, or to be served by the pass that runs
 	waiting roster // the feed is not open yet
+	idle    roster // personal, with nothing to write until the feed has something new
+	reading roster // personal, waiting for history
 	n       int    // all of them, those in Loop.lagging too
 
 	passing bool          // a pass runs: the loop's list of passes holds it
 	again   bool          // marked while the pass ran: run another
-	beating bool          // the pass that runs sends heartbeats to those waiting
+	beating bool          // the pass that runs sends heartbeats to those that wait
 	beatAt  time.Duration // when the last such pass began
 
 	// The last answer of reader.Records: nearly every stream of a pass asks
@@ -29,6 +31,8 @@ func (s *streams) begin(now time.Duration) {
 	s.passing, s.again = true, false
 	s.live.rewind()
 	s.waiting.rewind()
+	s.idle.rewind()
+	s.reading.rewind()
 	if s.beating = s.beatAt == 0 || now-s.beatAt >= beatEvery; s.beating {
 		s.beatAt = now
 	}

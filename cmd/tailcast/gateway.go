@@ -59,6 +59,7 @@ func open(cfg *config.Config, log *slog.Logger, pages func(streams net.Addr) htt
 	}
 	g.hub = hub.New(hub.Options{
 		LogBytes: int64(cfg.LogBytes), LogBytesTotal: int64(cfg.LogBytesTotal), Heartbeat: cfg.Heartbeat,
+		ReplayMax: int64(cfg.ReplayMax), ReplayScan: int64(cfg.ReplayScan), Replays: cfg.Replays,
 	}, g.loops.Mailboxes())
 	site, err := g.site()
 	if err != nil {
@@ -90,13 +91,13 @@ func (g *gateway) site() (loop.Site, error) {
 			return site, fmt.Errorf("route %s: %w", r.Path, err)
 		}
 		g.feeds = append(g.feeds, f)
+		site.Serves = append(site.Serves, loop.Serving{Feed: f, Restart: r.Resync == config.ResyncRestart})
 		routes = append(routes, route.Route{Path: r.Path, Feed: i, CORS: cors})
 	}
 	var err error
 	if site.Routes, err = route.NewTable(routes); err != nil {
 		return site, err
 	}
-	site.Feeds = g.feeds
 	if site.CORS, err = route.NewCORS(g.cfg.CORS.Origins, false); err != nil {
 		return site, fmt.Errorf("--cors-origins: %w", err)
 	}

@@ -1,0 +1,225 @@
+package hub
+
+import (
+	"errors"
+	"slices"
+
+	"tailcast/frame"
+)
+
+// loss is what a feed's live streams were told by one resync event, for the
+// personal streams, which read it here and not in the log.
+type loss struct {
+	reason frame.Reason
+	group  int
+	lost   []frame.Range
+	parts  []frame.Partition // where the partitions concerned went on
+	tag    frame.Tag         // of the topic, from then on
+}
+
+// remember keeps a loss for the personal streams. mu must be held.
+func (f *Feed) remember(l loss) {
+	if len(f.losses) == lossesMax {
+		f.losses = slices.Delete(f.losses, 0, 1)
+	}
+	f.losses = append(f.losses, l)
+	f.lossN++
+}
+
+// takeLosses applies what befell the feed's topics since the last call.
+func (o *Own) takeLosses(dst []byte) []byte {
+	f := o.r.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for o.lossN < f.lossN {
+		missed := f.lossN - o.lossN
+		if missed > len(f.losses) {
+			o.lossN = f.lossN
+			o.ids.Set(f.ids.Position())
+			return o.resync(dst, frame.UnknownID, nil)
+		}
+		l := &f.losses[len(f.losses)-missed]
+		o.lossN++
+		o.blocked, o.known = false, false
+		dst = o.take(dst, l)
+	}
+	return dst
+}
+
+// take applies one loss. What retention took is found out by reading: the
+// stream may still get more than the live ones did. mu must be held.
+func (o *Own) take(dst []byte, l *loss) []byte {
+	switch l.reason {
+	case frame.Recreated:
+		pos := o.ids.Position().Clone()
+		pos[l.group] = frame.Group{Tag: l.tag, Parts: slices.Clone(l.parts)}
+		o.ids.Set(pos)
+		o.recreated = slices.DeleteFunc(o.recreated, func(g int) bool { return g == l.group })
+		return o.resync(dst, frame.Recreated, nil)
+	case frame.Truncated:
+		cut := false
+		for _, p := range l.parts {
+			if o.ids.Next(l.group, p.ID) > p.Next {
+				o.ids.Advance(l.group, p.ID, p.Next)
+				cut = true
+			}
+		}
+		if cut {
+			return o.resync(dst, frame.Truncated, l.lost)
+		}
+	}
+	return dst
+}
+
+// bounded applies the bounds of the topic that was asked for: what retention
+// took while the client was away, where a re-created topic begins, and whether
+// what the stream has and this node does not exists at all.
+func (o *Own) bounded(dst []byte, got *extents) []byte {
+	f := o.r.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	checking := o.checking
+	o.checking = false
+	if got.err != nil {
+		o.blocked = true
+		return dst
+	}
+	if i := slices.Index(o.recreated, o.asked); i >= 0 {
+		o.recreated = slices.Delete(o.recreated, i, i+1)
+		o.known = len(o.recreated) == 0
+		o.begin(got.bounds)
+		return o.resync(dst, frame.Recreated, nil)
+	}
+	name := f.topics[o.asked].name
+	var expired, cut []frame.Range
+	for _, b := range got.bounds {
+		next := o.ids.Next(o.asked, b.Partition)
+		switch {
+		case next == frame.Unknown:
+		case next < b.Start && o.before(b):
+			expired = append(expired, frame.Range{Topic: name, Partition: b.Partition, From: next, To: b.Start - 1})
+			o.ids.Advance(o.asked, b.Partition, b.Start)
+		case checking && next > b.End:
+			cut = append(cut, frame.Range{Topic: name, Partition: b.Partition, From: b.End, To: next - 1})
+			o.ids.Advance(o.asked, b.Partition, o.node(b))
+		}
+	}
+	if checking {
+		cut = o.cutUnknown(cut, name, got.bounds)
+	}
+	if len(expired) > 0 {
+		dst = o.resync(dst, frame.Expired, expired)
+	}
+	if len(cut) > 0 {
+		dst = o.resync(dst, frame.Truncated, cut)
+	}
+	return dst
+}
+
+// before reports whether what the brokers no longer have is not in the log
+// either. The feed's mutex must be held.
+func (o *Own) before(b Bound) bool {
+	f := o.r.feed
+	i := f.part(o.asked, b.Partition)
+	return i >= 0 && f.parts[i].next != frame.Unknown && o.ids.Next(o.asked, b.Partition) < f.index.parts[i].base
+}
+
+// node is where this node is in a partition. The feed's mutex must be held.
+func (o *Own) node(b Bound) int64 {
+	if i := o.r.feed.part(o.asked, b.Partition); i >= 0 && o.r.feed.parts[i].next != frame.Unknown {
+		return o.r.feed.parts[i].next
+	}
+	return b.End
+}
+
+// cutUnknown forgets the partitions of the topic that was asked for which
+// neither this node nor the brokers know. The feed's mutex must be held.
+func (o *Own) cutUnknown(cut []frame.Range, name string, bounds []Bound) []frame.Range {
+	pos := o.ids.Position().Clone()
+	g := &pos[o.asked]
+	g.Parts = slices.DeleteFunc(g.Parts, func(p frame.Partition) bool {
+		gone := o.r.feed.part(o.asked, p.ID) < 0 &&
+			!slices.ContainsFunc(bounds, func(b Bound) bool { return b.Partition == p.ID })
+		if gone {
+			cut = append(cut, frame.Range{Topic: name, Partition: p.ID, From: 0, To: p.Next - 1})
+		}
+		return gone
+	})
+	if len(cut) > 0 {
+		o.ids.Set(pos)
+	}
+	return cut
+}
+
+// begin puts the stream at the beginning of the topic that was asked for, if
+// it may have all of it, else where this node is. The feed's mutex must be held.
+func (o *Own) begin(bounds []Bound) {
+	f := o.r.feed
+	var records int64
+	for _, b := range bounds {
+		records += b.End - b.Start
+	}
+	pos := o.ids.Position().Clone()
+	pos[o.asked] = f.position()[o.asked]
+	if records <= f.hub.opts.ReplayMax {
+		g := frame.Group{Tag: f.topics[o.asked].tag}
+		for _, b := range bounds {
+			g.Parts = append(g.Parts, frame.Partition{ID: b.Partition, Next: b.Start})
+		}
+		slices.SortFunc(g.Parts, func(a, b frame.Partition) int { return int(a.ID - b.ID) })
+		pos[o.asked] = g
+	}
+	o.ids.Set(pos)
+}
+
+// failed applies a read that can't succeed.
+func (o *Own) failed(dst []byte, why failure) []byte {
+	f := o.r.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var gone *ExpiredError
+	if !errors.As(why.err, &gone) {
+		o.blocked = true
+		return dst
+	}
+	next := o.ids.Next(why.group, why.partition)
+	if next >= gone.Start {
+		return dst // it has moved meanwhile
+	}
+	o.ids.Advance(why.group, why.partition, gone.Start)
+	return o.resync(dst, frame.Expired, []frame.Range{{
+		Topic: f.topics[why.group].name, Partition: why.partition, From: next, To: gone.Start - 1,
+	}})
+}
+
+// tooFar ends a resume that is larger than one may be: the stream goes on
+// where this node is.
+func (o *Own) tooFar(dst []byte) []byte {
+	f := o.r.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var lost []frame.Range
+	for i := range f.parts {
+		p := &f.parts[i]
+		if next := o.ids.Next(p.group, p.id); next < p.next && next != frame.Unknown {
+			lost = append(lost, frame.Range{Topic: f.topics[p.group].name, Partition: p.id, From: next, To: p.next - 1})
+		}
+	}
+	o.ids.Set(f.ids.Position())
+	o.delivered, o.scanned = 0, 0
+	return o.resync(dst, frame.TooFar, lost)
+}
+
+// resync appends the event for reason; the stream is where it goes on, or, on
+// routes that say so, begins again by the start policy. The feed's mutex must
+// be held.
+func (o *Own) resync(dst []byte, reason frame.Reason, lost []frame.Range) []byte {
+	f := o.r.feed
+	if o.restart {
+		o.ids.Set(f.ids.Position())
+	}
+	f.stats.resynced(reason, 1)
+	o.moved = false
+	o.id = o.ids.Append(o.id[:0])
+	return frame.AppendResync(dst, o.id, reason, lost)
+}

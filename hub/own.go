@@ -1,0 +1,372 @@
+package hub
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"tailcast/frame"
+)
+
+const (
+	// aheadGrace is how long an id that is ahead of this node is waited for,
+	// before the brokers are asked whether they have what it names. Nodes are
+	// apart by less than a fetch; a restarted broker needs seconds.
+	aheadGrace = 5 * time.Second
+	// lossesMax bounds the losses a feed remembers for personal streams that
+	// have not taken note of them yet; they look twice a second.
+	lossesMax = 16
+)
+
+// Own is a stream whose position selects no one place in the log of this
+// node: it was read elsewhere, where partitions interleaved differently, or is
+// older than the log. Its events are copied from the log's frames, or from
+// history, with ids of its own, until one place in the log is right for it.
+// Loop only, but for what replays tells it.
+type Own struct {
+	r       *Reader
+	addr    netip.Addr
+	restart bool // any resync begins again by the start policy
+
+	ids   frame.IDWriter // where the stream is
+	lossN int            // losses of the feed that are behind it
+	known bool           // the topics' bounds were asked since the last change of topics
+
+	recreated  []int     // groups whose id is of a former topic: bounds say where they begin
+	asked      int       // group whose bounds were asked for
+	checking   bool      // they were asked for because the stream is ahead of this node
+	blocked    bool      // a topic is another one by now: the tail will say so
+	aheadSince time.Time // since when a partition is ahead of this node; zero: none is
+	delivered  int64     // records from history
+	scanned    int64     // bytes of history read for it, as fetched
+	toldAt     time.Time // when it was last sent anything
+	moved      bool      // its position moved since the last id it was sent
+	events     int       // since Events
+
+	place int64 // once shared
+
+	// Conn is the loop's own.
+	Conn any
+
+	// replays.mu guards these.
+	reading bool
+	closed  bool
+	answer  *extents
+	failure failure
+
+	id    []byte // scratch
+	nexts []int64
+}
+
+// OwnState is what a personal stream needs next.
+type OwnState uint8
+
+// The states of a personal stream.
+const (
+	OwnMore    OwnState = iota // call Step again when what it appended is written
+	OwnIdle                    // nothing to send: call again when the feed is marked
+	OwnReading                 // waits for history: call again when Mailbox.TakeOwn has it
+	OwnShared                  // done: the stream goes on in the log, at Place
+)
+
+// Place is where the stream goes on in the log, once Step said OwnShared.
+func (o *Own) Place() int64 { return o.place }
+
+// Events returns how many events Step appended since the last call.
+func (o *Own) Events() int {
+	n := o.events
+	o.events = 0
+	return n
+}
+
+// Close ends a personal stream, or its personal part.
+func (o *Own) Close() {
+	rp := &o.r.feed.hub.replays
+	rp.mu.Lock()
+	o.closed = true
+	rp.mu.Unlock()
+	o.r.feed.personal.Add(-1)
+}
+
+// ready tells the loop that what o waits for is there. replays.mu must be held.
+func (o *Own) ready() {
+	o.reading = false
+	o.r.box.own(o)
+}
+
+// Step appends to dst whole frames that the stream lacks, about most bytes of
+// them, and says what comes next. now is the time.
+func (o *Own) Step(dst []byte, most int, now time.Time) ([]byte, OwnState) {
+	f := o.r.feed
+	limit := len(dst) + most
+	begin := len(dst)
+	dst, state := o.step(dst, limit, now)
+	if len(dst) > begin {
+		o.toldAt = now
+	} else if (state == OwnIdle || state == OwnReading) && now.Sub(o.toldAt) >= f.hub.opts.Heartbeat {
+		dst = o.beat(dst)
+		o.toldAt = now
+	}
+	return dst, state
+}
+
+// beat appends a heartbeat: the position if it moved since it was told.
+func (o *Own) beat(dst []byte) []byte {
+	if !o.moved {
+		return append(dst, frame.Heartbeat...)
+	}
+	o.moved = false
+	o.id = o.ids.Append(o.id[:0])
+	return frame.AppendIDBlock(dst, o.id)
+}
+
+func (o *Own) step(dst []byte, limit int, now time.Time) ([]byte, OwnState) {
+	for {
+		var got *extents
+		var failed failure
+		reading := o.takeNews(&got, &failed)
+		if got != nil {
+			dst = o.bounded(dst, got)
+		}
+		if failed.err != nil {
+			dst = o.failed(dst, failed)
+		}
+		if reading {
+			return dst, OwnReading
+		}
+		dst = o.takeLosses(dst)
+		if o.blocked {
+			return dst, OwnIdle
+		}
+		part, ok := o.lacks()
+		if !ok && len(o.recreated) == 0 {
+			return o.fromLog(dst, limit, now)
+		}
+		if !o.known {
+			o.ask()
+			return dst, OwnReading
+		}
+		if !ok {
+			continue
+		}
+		c := o.r.feed.hub.replays.chunk(o, part.key, part.topic, part.from)
+		if c == nil {
+			return dst, OwnReading
+		}
+		dst = o.fromChunk(dst, limit, c, part)
+		if len(dst) >= limit {
+			return dst, OwnMore
+		}
+	}
+}
+
+// takeNews takes what replays has told.
+func (o *Own) takeNews(got **extents, failed *failure) (reading bool) {
+	rp := &o.r.feed.hub.replays
+	rp.mu.Lock()
+	defer rp.mu.Unlock()
+	*got, *failed = o.answer, o.failure
+	o.answer, o.failure = nil, failure{}
+	return o.reading
+}
+
+// ask asks for the bounds of the first topic that history or a former id
+// concerns; the others follow one by one.
+func (o *Own) ask() {
+	f := o.r.feed
+	f.mu.Lock()
+	g := 0
+	if len(o.recreated) > 0 {
+		g = o.recreated[0]
+	} else if part, ok := o.lacksLocked(); ok {
+		g = part.key.group
+	}
+	t := f.topics[g]
+	f.mu.Unlock()
+	o.known, o.asked = true, g
+	f.hub.replays.extents(o, t.name, t.id)
+}
+
+// backlog is a partition of which a stream lacks records that the log does not
+// hold.
+type backlog struct {
+	key   chunkKey
+	topic string
+	from  int64 // the stream's next offset
+	to    int64 // where the log begins
+}
+
+func (o *Own) lacks() (backlog, bool) {
+	f := o.r.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return o.lacksLocked()
+}
+
+// lacksLocked returns the first such partition. The feed's mutex must be held.
+func (o *Own) lacksLocked() (backlog, bool) {
+	f := o.r.feed
+	for i := range f.parts {
+		p, base := &f.parts[i], f.index.parts[i].base
+		if p.next == frame.Unknown || slices.Contains(o.recreated, p.group) {
+			continue
+		}
+		from := o.ids.Next(p.group, p.id)
+		if from == frame.Unknown { // `p-*`: the start policy
+			o.ids.Advance(p.group, p.id, p.next)
+			continue
+		}
+		if from < base {
+			t := &f.topics[p.group]
+			return backlog{chunkKey{f, p.group, t.id, p.id}, t.name, from, base}, true
+		}
+	}
+	return backlog{}, false
+}
+
+// fromChunk copies a chunk's events that the stream lacks, as far as the log
+// does not have them.
+func (o *Own) fromChunk(dst []byte, limit int, c *chunk, b backlog) []byte {
+	g, p := b.key.group, b.key.partition
+	if b.from <= c.Start || o.scanned == 0 {
+		o.scanned += int64(c.Bytes) // counted once, when the stream enters the chunk
+	}
+	i, _ := slices.BinarySearchFunc(c.entries, b.from, func(e chunkEntry, from int64) int {
+		return int(max(-1, min(1, e.offset-from)))
+	})
+	for ; i < len(c.entries) && c.entries[i].offset < b.to; i++ {
+		if len(dst) >= limit {
+			return dst
+		}
+		e := c.entries[i]
+		if o.delivered++; o.over() {
+			return o.tooFar(dst)
+		}
+		dst = o.copy(dst, c.frames[e.pos:], g, p, e.offset)
+	}
+	o.advance(g, p, min(c.Next, b.to))
+	if o.over() {
+		return o.tooFar(dst)
+	}
+	return dst
+}
+
+// over reports whether the stream has had more history than a resume may have.
+func (o *Own) over() bool {
+	opts := &o.r.feed.hub.opts
+	return o.delivered > opts.ReplayMax || o.scanned > opts.ReplayScan
+}
+
+// copy appends the first frame of b with the stream's own id behind offset.
+func (o *Own) copy(dst, b []byte, group int, partition int32, offset int64) []byte {
+	o.ids.Advance(group, partition, offset+1)
+	o.id = o.ids.Append(o.id[:0])
+	fr := b[:frame.Len(b)]
+	o.events++
+	o.moved = false
+	return frame.AppendReframed(dst, o.id, fr, frame.Measure(fr))
+}
+
+// advance moves the stream over offsets that hold nothing for it.
+func (o *Own) advance(group int, partition int32, next int64) {
+	if o.ids.Next(group, partition) < next {
+		o.ids.Advance(group, partition, next)
+		o.moved = true
+	}
+}
+
+// fromLog copies the events that the stream lacks from the log, until one
+// place in the log is right for it.
+func (o *Own) fromLog(dst []byte, limit int, now time.Time) ([]byte, OwnState) {
+	f := o.r.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	next, ahead := o.next()
+	if !ahead {
+		o.aheadSince = time.Time{}
+	}
+	x := &f.index
+	after, before := x.split(next)
+	for i := after; i < f.visible; i++ {
+		if i >= before && !ahead {
+			o.place = x.entries.at(i).place
+			return dst, OwnShared
+		}
+		e := x.entries.at(i)
+		if e.offset < next[e.part] {
+			continue
+		}
+		if len(dst) >= limit {
+			return dst, OwnMore
+		}
+		b, ok := f.log.read(e.place)
+		if !ok {
+			panic("BUG: hub: the index holds a record that the log does not")
+		}
+		p := &f.parts[e.part]
+		dst = o.copy(dst, b, p.group, p.id, e.offset)
+		next[e.part] = e.offset + 1
+	}
+	if ahead {
+		return o.wait(dst, now)
+	}
+	if before > f.visible {
+		return dst, OwnIdle // covered records that are not readable yet
+	}
+	if o.place = f.log.end; f.visible < x.entries.end() {
+		o.place = x.entries.at(f.visible).place
+	}
+	return dst, OwnShared
+}
+
+// next returns the stream's next offset in each of the feed's parts, and
+// whether any partition of it is ahead of this node, or not known here. The
+// feed's mutex must be held.
+func (o *Own) next() (next []int64, ahead bool) {
+	f := o.r.feed
+	next = slices.Grow(o.nexts[:0], len(f.parts))[:len(f.parts)]
+	o.nexts = next
+	known := 0
+	for i := range f.parts {
+		p := &f.parts[i]
+		next[i] = o.ids.Next(p.group, p.id)
+		if next[i] != 0 {
+			known++
+		}
+		switch {
+		case p.next == frame.Unknown:
+			ahead = ahead || next[i] > 0
+		case next[i] > p.next:
+			ahead = true
+		}
+	}
+	total := 0
+	for _, g := range o.ids.Position() {
+		total += len(g.Parts)
+	}
+	return next, ahead || known < total
+}
+
+// wait notes that the stream is ahead of this node; after aheadGrace the
+// brokers are asked. The feed's mutex must be held.
+func (o *Own) wait(dst []byte, now time.Time) ([]byte, OwnState) {
+	if o.aheadSince.IsZero() {
+		o.aheadSince = now
+	}
+	if now.Sub(o.aheadSince) < aheadGrace {
+		return dst, OwnIdle
+	}
+	o.aheadSince = now
+	if o.r.feed.hub.opts.History == nil {
+		o.ids.Set(o.r.feed.ids.Position())
+		return o.resync(dst, frame.UnknownID, nil), OwnMore
+	}
+	for g := range o.r.feed.topics {
+		if t := &o.r.feed.topics[g]; t.id != (frame.TopicID{}) {
+			o.asked, o.checking = g, true
+			o.r.feed.hub.replays.extents(o, t.name, t.id)
+			return dst, OwnReading
+		}
+	}
+	return dst, OwnIdle
+}

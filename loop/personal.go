@@ -1,0 +1,125 @@
+package loop
+
+import (
+	"tailcast/frame"
+	"tailcast/hub"
+)
+
+const (
+	// ownStepBytes is about what a personal stream copies at a time: a little
+	// more than a socket takes with --notsent-lowat, so that little is left to
+	// hold when it is full.
+	ownStepBytes = 32 << 10
+	// ownHeldMax bounds what the personal streams of a loop hold together;
+	// over it they wait for those before them.
+	ownHeldMax = 64 << 20
+)
+
+// pumpOwn writes to a personal stream what it lacks, in whole frames with ids
+// of its own, up to pumpBytesMax.
+func (l *Loop) pumpOwn(c *conn) pumpResult {
+	l.ownHeld -= int(c.ownHeld)
+	got := l.stepOwn(c)
+	c.ownHeld = 0
+	if c.pending != nil {
+		c.ownHeld = int32(len(c.pending.B))
+	}
+	l.ownHeld += int(c.ownHeld)
+	return got
+}
+
+func (l *Loop) stepOwn(c *conn) pumpResult {
+	if c.pending != nil {
+		if got := l.flush(c); got != pumpCaughtUp {
+			return got
+		}
+	}
+	for budget := pumpBytesMax; budget > 0; {
+		if l.ownHeld > ownHeldMax {
+			return pumpMore
+		}
+		var state hub.OwnState
+		l.out, state = c.own.Step(l.out[:0], ownStepBytes, l.began.Add(l.now))
+		l.counts.events += uint64(c.own.Events())
+		budget -= len(l.out)
+		if len(l.out) > 0 {
+			l.holdFrames(c, l.out)
+			if got := l.flush(c); got == pumpBroken || got == pumpFull && state == hub.OwnMore {
+				return got
+			}
+		}
+		switch state {
+		case hub.OwnShared:
+			c.place, c.behind = c.own.Place(), true
+			l.disown(c)
+			return l.pump(c)
+		case hub.OwnIdle:
+			return pumpIdle
+		case hub.OwnReading:
+			return pumpReading
+		case hub.OwnMore:
+		}
+	}
+	return pumpMore
+}
+
+// holdFrames holds whole frames, as c's stream carries them.
+func (l *Loop) holdFrames(c *conn, b []byte) {
+	if !c.plain {
+		c.hold(b)
+		return
+	}
+	for ; len(b) > 0; b = b[frame.Len(b):] {
+		c.hold(frame.Unchunk(b[:frame.Len(b)]))
+	}
+}
+
+// disown ends the personal part of a stream, or forgets it with the stream.
+func (l *Loop) disown(c *conn) {
+	if c.own == nil {
+		return
+	}
+	c.own.Close()
+	c.own = nil
+}
+
+// takeOwn lets the personal streams go on whose history is there: they join
+// the lagging ones, which are served in bounded steps.
+func (l *Loop) takeOwn() {
+	l.owns = l.box.TakeOwn(l.owns[:0])
+	for _, o := range l.owns {
+		if c := o.Conn.(*conn); c.own == o && c.stream != nil && c.list == &c.stream.reading {
+			l.lag(c)
+		}
+	}
+	clear(l.owns)
+}
+
+// after puts a stream where the result of its pump belongs.
+func (l *Loop) after(c *conn, got pumpResult) {
+	switch got {
+	case pumpCaughtUp:
+		c.behind = false
+		l.enlist(c, &c.stream.live)
+	case pumpIdle:
+		l.enlist(c, &c.stream.idle)
+	case pumpReading:
+		l.enlist(c, &c.stream.reading)
+	case pumpFull, pumpMore:
+		l.lag(c)
+	case pumpEnded:
+		l.ended(c)
+	case pumpOverwritten:
+		l.drop(c, closeOverwritten)
+	case pumpBroken:
+		l.close(c, c.reason)
+	}
+}
+
+// enlist puts c into a roster, unless it is there.
+func (l *Loop) enlist(c *conn, r *roster) {
+	if c.list != r {
+		l.unlist(c)
+		r.add(c)
+	}
+}

@@ -26,6 +26,11 @@ type Config struct {
 	LogBytesTotal Size // ceiling of all logs
 	MaxEvent      Size
 
+	ReplayMax  int
+	ReplayScan Size
+	Replays    int
+	Warmup     int // records of each partition
+
 	MaxLag       Size
 	Stall        time.Duration
 	NotSentLowat Size // 0: the kernel's

@@ -14,9 +14,8 @@ func TestErrors(t *testing.T) {
 	for _, tc := range []struct{ args, env, file, want string }{
 		// Flags.
 		{"--max-leg 1", "", "", `unknown flag "--max-leg" (did you mean "--max-lag"?)`},
-		{"--replay-max 1", "", "", `unknown flag "--replay-max"`},
+		{"--compress gzip", "", "", `unknown flag "--compress"`},
 		{"--listen-tls :1", "", "", `unknown flag "--listen-tls"`},
-		{"--compress", "", "", `unknown flag "--compress"`},
 		{"--rate 5", "", "", `unknown flag "--rate" (only tailcast demo has it)`},
 		{"-max-lag 4MiB", "", "", `unknown flag "-max-lag" (did you mean "--max-lag"?)`},
 		{"-heartbeat=5s", "", "", `unknown flag "-heartbeat" (did you mean "--heartbeat"?)`},
@@ -89,7 +88,7 @@ func TestErrors(t *testing.T) {
 		{"", "TAILCAST_MAX-LAG=4MiB", "", `TAILCAST_MAX-LAG: unknown setting (did you mean "TAILCAST_MAX_LAG"?)`},
 		{"", "TAILCAST_PORT=8080", "", `TAILCAST_PORT: unknown setting`},
 		{"", "TAILCAST_=x", "", `TAILCAST_: unknown setting`},
-		{"", "TAILCAST_REPLAY_MAX=1", "", `TAILCAST_REPLAY_MAX: unknown setting`},
+		{"", "TAILCAST_COMPRESS=1", "", `TAILCAST_COMPRESS: unknown setting`},
 		{"", "TAILCAST_RATE=5", "", `TAILCAST_RATE: unknown setting (only tailcast demo has it)`},
 		{"", "TAILCAST_ROUTE=/events", "", `TAILCAST_ROUTE: "/events" is not PATH=TOPIC (use /events=events; a path with a comma goes into the file)`},
 		{"", "TAILCAST_CONFIG=nowhere.yaml", "", `TAILCAST_CONFIG: open nowhere.yaml: no such file or directory`},

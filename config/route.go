@@ -17,7 +17,8 @@ type Route struct {
 	Topics []string // one, until a route can join several
 	Start  Start
 	Format frame.Format // checked by frame.NewEncoder
-	CORS   CORS         // its own, or Config.CORS
+	Resync Resync
+	CORS   CORS // its own, or Config.CORS
 }
 
 // CORS is which pages of other origins may read answers; checked by
@@ -33,9 +34,18 @@ type Start string
 // StartLatest is the end of the topic.
 const StartLatest Start = "latest"
 
+// Resync is what becomes of a stream that can't go on exactly where it was.
+type Resync string
+
+// The resync policies.
+const (
+	ResyncContinue Resync = "continue" // as near as possible
+	ResyncRestart  Resync = "restart"  // by the start policy, as without an id
+)
+
 // newRoute returns a route with every default.
 func newRoute() Route {
-	return Route{Start: StartLatest, Format: frame.Format{Binary: frame.Replace, Delete: frame.DeleteEvent}}
+	return Route{Start: StartLatest, Resync: ResyncContinue, Format: frame.Format{Binary: frame.Replace, Delete: frame.DeleteEvent}}
 }
 
 // parseRoute reads PATH=TOPIC, split at the last =, which a path may hold and a

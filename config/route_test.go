@@ -94,7 +94,7 @@ func TestRouteFlag(t *testing.T) {
 }
 
 func TestRoutesOfTheFile(t *testing.T) {
-	plain := Route{Path: "/a", Topics: []string{"a"}, Start: "latest", Format: frame.Format{Binary: "replace", Delete: "event", MaxEvent: 1 << 20}}
+	plain := Route{Path: "/a", Topics: []string{"a"}, Start: "latest", Resync: "continue", Format: frame.Format{Binary: "replace", Delete: "event", MaxEvent: 1 << 20}}
 	with := func(change func(*Route)) Route {
 		r := plain
 		change(&r)

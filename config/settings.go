@@ -66,6 +66,7 @@ func settings(c *Config) []setting {
 	add("Connections", connSettings(c))
 	add("Streams", streamSettings(c))
 	add("Memory", memorySettings(c))
+	add("History", historySettings(c))
 	add("Process", processSettings(c))
 	add("Demo", demoSettings(&c.Demo))
 	return all
@@ -236,6 +237,28 @@ func memorySettings(c *Config) []setting {
 			name: "max-event", def: "1MiB",
 			help:  "largest record to deliver; instead of a larger one comes an event named skipped",
 			value: within(&c.MaxEvent, argSize, parseSize, bound[Size]{min: 1, max: 256 << 20, why: "a record is encoded in one piece"}),
+		},
+	}
+}
+
+func historySettings(c *Config) []setting {
+	return []setting{
+		{
+			name: "replay-max", def: "100000",
+			help:  "most records older than memory that one resume is sent; one that lacks more gets a resync",
+			value: within(&c.ReplayMax, argNumber, parseInt, bound[int]{min: 0, max: 1 << 31, why: "a client would read for hours"}),
+		}, {
+			name: "replay-scan", def: "256MiB",
+			help:  "most bytes that are read from the brokers for one resume",
+			value: within(&c.ReplayScan, argSize, parseSize, bound[Size]{min: 1 << 20, max: 1 << 40, why: "less is not one fetch"}),
+		}, {
+			name: "replays", def: "16",
+			help:  "reads of history that run at a time; the others wait in turn",
+			value: within(&c.Replays, argNumber, parseInt, bound[int]{min: 1, max: 1024, why: "each holds a fetch in memory"}),
+		}, {
+			name: "warmup", def: "0",
+			help:  "records of each partition that are read into memory at start, before streams open",
+			value: within(&c.Warmup, argNumber, parseInt, bound[int]{min: 0, max: 100_000_000, why: "memory holds no more"}),
 		},
 	}
 }

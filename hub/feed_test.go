@@ -250,6 +250,42 @@ func TestIndexIsBounded(t *testing.T) {
 	}
 }
 
+// TestLongPoll: a tail may append more than the log holds before it flushes.
+// Its streams are woken while there is still time.
+func TestLongPoll(t *testing.T) {
+	g := newRig(t, testOptions, "t")
+	s := g.sinks[0]
+	s.Open(topicID(1), parts(0))
+	g.box.Take(nil)
+	place, got := int64(0), 0
+	value := []byte(strings.Repeat("x", 5000))
+	const records = 1000
+	recs := make([]frame.Record, 1)
+	for o := range int64(records) {
+		recs[0] = frame.Record{Offset: o, Time: o, Value: value}
+		s.Append(0, recs)
+		if unread := g.feed.log.end - g.r.Head(); unread >= segmentBytes {
+			t.Fatalf("%d bytes are not readable", unread)
+		}
+		for range g.box.Take(nil) {
+			for b, ok := g.r.Read(place); len(b) > 0 || !ok; b, ok = g.r.Read(place) {
+				if !ok {
+					t.Fatalf("the log rolled over place %d", place)
+				}
+				place += int64(len(b))
+			}
+			got += len(g.r.Times(nil))
+		}
+	}
+	if got == records || got < records-segmentBytes/5000-1 {
+		t.Errorf("%d of %d records were read before the flush", got, records)
+	}
+	s.Flush()
+	if got += len(g.r.Times(nil)); got != records || g.feed.Snapshot().First == 0 {
+		t.Errorf("%d of %d records were read, the log begins at %d", got, records, g.feed.log.first)
+	}
+}
+
 func TestTimes(t *testing.T) {
 	g := newRig(t, testOptions, "t")
 	s := g.sinks[0]

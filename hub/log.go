@@ -63,10 +63,9 @@ func (l *log) append(b []byte) (place int64) {
 	return place
 }
 
-// grow publishes what there is, adds a segment for at least n bytes and gives
-// up the oldest ones above the ceiling.
+// grow adds a segment for at least n bytes and gives up the oldest ones above
+// the ceiling.
 func (l *log) grow(n int) *segment {
-	l.publish()
 	s := l.pool.get(max(n, segmentBytes))
 	s.start = l.end
 	l.held += int64(len(s.mem))

@@ -242,15 +242,16 @@ func TestPoolIsBounded(t *testing.T) {
 	if n := len(l.pool.retired); n != freeSegmentsMax {
 		t.Fatalf("%d segments wait, want %d", n, freeSegmentsMax)
 	}
-	l.add(2 * segmentBytes)
-	l.roll(3)
+	boxes[0].Leave()
+	for range 3 * freeSegmentsMax { // each takes one of those that wait, and leaves one of its own
+		l.roll(1)
+		l.add(2 * segmentBytes)
+	}
 	for _, r := range l.pool.retired {
 		if len(r.seg.mem) != segmentBytes {
 			t.Fatalf("a segment of %d bytes is kept", len(r.seg.mem))
 		}
 	}
-	boxes[0].Leave()
-	l.roll(100)
 	if n := len(l.pool.retired); n > freeSegmentsMax {
 		t.Fatalf("%d segments wait", n)
 	}

@@ -85,6 +85,9 @@ func (f *Feed) append(i int, rec *frame.Record) {
 	f.index.add(entry{place: place, offset: rec.Offset, time: rec.Time, part: int32(i)})
 	f.grew = true
 	f.evict()
+	if f.log.end-f.log.head.Load() >= segmentBytes {
+		f.flush() // or a poll larger than the log would roll over every stream
+	}
 }
 
 func (f *Feed) count(out frame.Outcome) {

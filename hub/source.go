@@ -30,7 +30,8 @@ type Sink interface {
 	// Recreated says that the topic is another incarnation now, read from parts.
 	Recreated(id frame.TopicID, parts []frame.Partition)
 	// Flush makes what was appended visible and wakes the loops. A tail calls
-	// it after each poll.
+	// it after each poll; of a large one, all but the last segment is flushed
+	// already.
 	Flush()
 }
 

@@ -271,7 +271,7 @@ func TestSeveralTopics(t *testing.T) {
 		{"lacks a topic, which is at its end", "v1:0-1" + A + ",0-11" + B, "", end, ""},
 		{"lacks a topic, which has records behind the others' place", "v1:0-1" + A + ",0-10" + B, "0/11 then ", "v1:0-1" + A + ",0-10" + B + ",0-21" + C, ""},
 		{"lacks the topics before", "v1:0-20" + C, "0/21", "v1:0-1" + A + ",0-11" + B + ",0-20" + C, ""},
-		{"no tag", "v1:0-20", "", end, frame.UnknownID},
+		{"no tag", "v1:0-1", "", end, frame.UnknownID},
 		{"a topic more", "v1:0-1" + A + ",0-11" + B + ",0-21" + C + ",0-1" + tagOf("d", 4), "", end, frame.UnknownID},
 		{"one created again", "v1:0-1" + A + ",0-11" + tagOf("b", 9) + ",0-21" + C, "", end, frame.Recreated},
 		{"a partition of another topic", "v1:0-1" + A + ",0-11.1-0" + B + ",0-21" + C, " waits", "", ""},
@@ -327,5 +327,39 @@ func TestFirstBlock(t *testing.T) {
 	want("foreign", attach(Start{Foreign: true}, 1500), "retry: 1500\n"+node+"\n"+resync("unknown"))
 	if at, _ := g.r.Attach(Start{Foreign: true}, 0, nil); at.Resync != frame.UnknownID || at.Behind || at.Place != g.r.Head() {
 		t.Errorf("foreign: %+v", at)
+	}
+}
+
+// TestPersonalWithoutHistory: a personal stream may come to lack what the log
+// does not hold. Where nothing else can be read, it is told so.
+func TestPersonalWithoutHistory(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		lose func(s Sink)
+	}{
+		{"expired", func(s Sink) { s.Lost(frame.Expired, nil, parts(500, 500)) }},
+		{"out of the log", func(s Sink) { fillLog(s, 6) }},
+	} {
+		g := newRig(t, testOptions, "t")
+		s := g.sinks[0]
+		s.Open(topicID(1), parts(5, 5))
+		produce(s, 0, 5, 6)
+		produce(s, 1, 5, 6)
+		at, _ := g.resume("v1:0-4.1-5" + tagOf("t", 1))
+		if at.Own == nil {
+			t.Fatal("there is one place for the position")
+		}
+		c.lose(s)
+		now := g.latest()
+		b, state := at.Own.Step(nil, 1<<20, g.feed.beatAt)
+		all := events(t, b)
+		if state != OwnMore || len(all) != 1 || all[0].Type != "resync" || all[0].LastEventID != now {
+			t.Errorf("%s: state %d, events %+v, want a resync at %s", c.name, state, all, now)
+			continue
+		}
+		if b, state = at.Own.Step(nil, 1<<20, g.feed.beatAt); state != OwnShared || len(b) != 0 || at.Own.Place() != g.r.Head() {
+			t.Errorf("%s: state %d, %q, place %d, head %d", c.name, state, b, at.Own.Place(), g.r.Head())
+		}
+		at.Own.Close()
 	}
 }

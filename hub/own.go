@@ -142,6 +142,9 @@ func (o *Own) step(dst []byte, limit int, now time.Time) ([]byte, OwnState) {
 		if !ok && len(o.recreated) == 0 {
 			return o.fromLog(dst, limit, now)
 		}
+		if o.r.feed.hub.opts.History == nil {
+			return o.giveUp(dst), OwnMore
+		}
 		if !o.known {
 			o.ask()
 			return dst, OwnReading
@@ -347,6 +350,20 @@ func (o *Own) next() (next []int64, ahead bool) {
 	return next, ahead || known < total
 }
 
+// giveUp puts a stream where this node is: nobody can read what it lacks.
+func (o *Own) giveUp(dst []byte) []byte {
+	f := o.r.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return o.giveUpLocked(dst)
+}
+
+// giveUpLocked is giveUp; the feed's mutex must be held.
+func (o *Own) giveUpLocked(dst []byte) []byte {
+	o.ids.Set(o.r.feed.ids.Position())
+	return o.resync(dst, frame.UnknownID, nil)
+}
+
 // wait notes that the stream is ahead of this node; after aheadGrace the
 // brokers are asked. The feed's mutex must be held.
 func (o *Own) wait(dst []byte, now time.Time) ([]byte, OwnState) {
@@ -358,8 +375,7 @@ func (o *Own) wait(dst []byte, now time.Time) ([]byte, OwnState) {
 	}
 	o.aheadSince = now
 	if o.r.feed.hub.opts.History == nil {
-		o.ids.Set(o.r.feed.ids.Position())
-		return o.resync(dst, frame.UnknownID, nil), OwnMore
+		return o.giveUpLocked(dst), OwnMore
 	}
 	for g := range o.r.feed.topics {
 		if t := &o.r.feed.topics[g]; t.id != (frame.TopicID{}) {

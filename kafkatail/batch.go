@@ -17,7 +17,16 @@ func (b *batch) len() int { return len(b.recs) }
 
 // add converts one record and returns how many the batch holds.
 func (b *batch) add(topic string, rec *kgo.Record) int {
-	r := frame.Record{
+	var r frame.Record
+	b.headers = convert(&r, b.headers, topic, rec)
+	b.recs = append(b.recs, r)
+	return len(b.recs)
+}
+
+// convert makes dst the record rec, whose bytes it goes on to alias. The headers
+// are appended to headers, which it returns.
+func convert(dst *frame.Record, headers []frame.Header, topic string, rec *kgo.Record) []frame.Header {
+	*dst = frame.Record{
 		Topic:     topic,
 		Partition: rec.Partition,
 		Offset:    rec.Offset,
@@ -25,15 +34,15 @@ func (b *batch) add(topic string, rec *kgo.Record) int {
 		Key:       rec.Key,
 		Value:     rec.Value,
 	}
-	if len(rec.Headers) > 0 {
-		from := len(b.headers)
-		for i := range rec.Headers {
-			b.headers = append(b.headers, frame.Header{Name: rec.Headers[i].Key, Value: rec.Headers[i].Value})
-		}
-		r.Headers = b.headers[from:len(b.headers):len(b.headers)]
+	if len(rec.Headers) == 0 {
+		return headers
 	}
-	b.recs = append(b.recs, r)
-	return len(b.recs)
+	from := len(headers)
+	for i := range rec.Headers {
+		headers = append(headers, frame.Header{Name: rec.Headers[i].Key, Value: rec.Headers[i].Value})
+	}
+	dst.Headers = headers[from:len(headers):len(headers)]
+	return headers
 }
 
 // appendTo gives the records to a topic's sinks, empties the batch and returns

@@ -1,6 +1,7 @@
 package kafkatail
 
 import (
+	"fmt"
 	"log/slog"
 	"runtime"
 	"sync/atomic"
@@ -129,5 +130,40 @@ func BenchmarkTail(b *testing.B) {
 			b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/n, "B/record")
 			b.ReportMetric(float64(after.Mallocs-before.Mallocs)/n, "allocs/record")
 		})
+	}
+}
+
+// BenchmarkHistory reads from an in-process broker, one read after the other.
+func BenchmarkHistory(b *testing.B) {
+	for _, records := range []int{10, 500} { // a batch: of a producer that waits for nothing, of one that does
+		for i, name := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
+			b.Run(fmt.Sprintf("records=%d/%s", records, name), func(b *testing.B) {
+				c := newCluster(b, kfake.SeedTopics(1, "a"), kfake.SyntheticFetch(kfake.SyntheticBatch{RecordBytes: 200, RandomFrac: 0.3, Compression: codecs[i], Records: records}))
+				h := newHistorian(b, c)
+				var n, from int64
+				each := func(r *frame.Record) { n++ }
+				read := func() {
+					span, err := h.Read(b.Context(), "a", h.id, 0, from, each)
+					if err != nil {
+						b.Fatal(err)
+					}
+					from = span.Next
+				}
+				read()
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				n = 0
+				cpu := cpuTime(b)
+				for b.Loop() {
+					read()
+				}
+				runtime.ReadMemStats(&after)
+				b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "records/s")
+				b.ReportMetric(float64(n)/float64(b.N), "records/read")
+				b.ReportMetric(float64(cpuTime(b)-cpu)/float64(n), "cpu-ns/record")
+				b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(n), "B/record")
+				b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(n), "allocs/record")
+			})
+		}
 	}
 }

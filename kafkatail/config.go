@@ -27,6 +27,7 @@ type Config struct {
 	ClientID  string   // as the brokers log it
 	Isolation string   // ReadCommitted (default) or ReadUncommitted
 	Rack      string   // read from the closest replica (KIP-392); empty: from the leader
+	Warmup    int64    // records of each partition, before its end, that a topic's log is filled with when it is first opened
 	TLS       TLS
 	SASL      SASL
 	Timing    Timing
@@ -46,6 +47,8 @@ type Timing struct {
 	Denied    time.Duration // between two tries to read a topic that is denied; default 30 s
 	Stalled   time.Duration // how long records may wait at the broker unread before the reader is replaced; default 30 s
 	FetchWait time.Duration // FetchMaxWait; default 500 ms
+	WarmMax   time.Duration // how long streams may wait for a warm-up; default 30 s
+	WarmStall time.Duration // the same while no record of it comes; default 5 s
 }
 
 // backoff is the wait before the nth try in a row, from 1. Many nodes must not
@@ -71,6 +74,8 @@ func (c Config) defaults() Config {
 	setDefault(&c.Timing.Denied, 30*time.Second)
 	setDefault(&c.Timing.Stalled, 30*time.Second)
 	setDefault(&c.Timing.FetchWait, 500*time.Millisecond)
+	setDefault(&c.Timing.WarmMax, 30*time.Second)
+	setDefault(&c.Timing.WarmStall, 5*time.Second)
 	setDefault(&c.decompressBytesMax, decompressBytesMax)
 	return c
 }
@@ -93,6 +98,9 @@ func (c Config) Validate() error {
 	}
 	if c.Isolation != ReadCommitted && c.Isolation != ReadUncommitted {
 		return flagErr("kafka-isolation", fmt.Errorf("%q is neither %s nor %s", c.Isolation, ReadCommitted, ReadUncommitted))
+	}
+	if c.Warmup < 0 {
+		return flagErr("warmup", fmt.Errorf("%d is negative", c.Warmup))
 	}
 	if _, err := c.TLS.config(); err != nil {
 		return err
@@ -143,9 +151,9 @@ func checkAddr(addr string) error {
 // isolation returns the level in the library's terms and in the protocol's.
 func (c Config) isolation() (kgo.IsolationLevel, int8) {
 	if c.Isolation == ReadUncommitted {
-		return kgo.ReadUncommitted(), 0
+		return kgo.ReadUncommitted(), readUncommitted
 	}
-	return kgo.ReadCommitted(), 1
+	return kgo.ReadCommitted(), readCommitted
 }
 
 // SASL says how the tail authenticates. An empty Mechanism means not at all.

@@ -103,6 +103,23 @@ func send(t testing.TB, cl *kgo.Client, recs ...*kgo.Record) {
 	}
 }
 
+// oneBatch writes records in one batch; the client is one with ManualFlushing.
+func oneBatch(t testing.TB, cl *kgo.Client, recs ...*kgo.Record) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for _, rec := range recs {
+		cl.Produce(ctx, rec, func(_ *kgo.Record, err error) {
+			if err != nil {
+				t.Errorf("produce to %s/%d: %v", rec.Topic, rec.Partition, err)
+			}
+		})
+	}
+	if err := cl.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // transaction produces n records in one transaction and ends it.
 func transaction(t testing.TB, cl *kgo.Client, topic string, n int, how kgo.TransactionEndTry) {
 	t.Helper()

@@ -18,6 +18,31 @@ const (
 	// decompressBytesMax bounds one batch after decompression: a small batch
 	// of zeros must not become gigabytes. Such a batch is skipped.
 	decompressBytesMax = 64 << 20
+	// historyBytesMax is what one read of history asks for: 5,000 records of
+	// 200 B, a round trip in a few ms, so that who waits for the next one does
+	// not wait long.
+	historyBytesMax = 1 << 20
+	// toldBytesMax ends a read of history at the first batch boundary behind
+	// so many bytes after decompression: who is told them keeps them. Up to a
+	// ratio of 8 it cuts nothing.
+	toldBytesMax = 8 << 20
+	// historyFetchesMax bounds the fetches of history under way, and so their
+	// memory: 32 x historyBytesMax and a decompressed batch each.
+	historyFetchesMax = 32
+	// triesMax is how often a read of history is tried. That covers a leader
+	// that moves in order; a dead one takes seconds to be replaced, and
+	// meanwhile others may use the caller's turn.
+	triesMax = 4
+	// metaAgeMax is how long a read of history trusts leaders and topic ids.
+	// Brokers refuse what is out of date, but those without topic ids in
+	// fetches (before 3.1), which read another topic of the name till then.
+	metaAgeMax = 30 * time.Second
+	// boundsAgeMax is what hub.History promises.
+	boundsAgeMax = time.Second
+	// answersMax is how many topics' answers are kept, some KB each.
+	answersMax = 1024
+	// remoteWait is how long a broker may look for a record in remote storage.
+	remoteWait = 500 * time.Millisecond
 	// passwordBytesMax refuses a file that is no password.
 	passwordBytesMax = 64 << 10
 	// firstPause and longestPause bound how long a partition that answers with

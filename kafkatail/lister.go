@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -28,6 +29,14 @@ type lister struct {
 const (
 	atStart int64 = -2
 	atEnd   int64 = -1 // the last stable offset with read_committed
+
+	atLocalStart int64 = -4 // what is before is in remote storage (KIP-405)
+)
+
+// Isolation levels of the protocol.
+const (
+	readUncommitted int8 = 0
+	readCommitted   int8 = 1
 )
 
 // place is one partition of one topic.
@@ -41,6 +50,7 @@ type topicMeta struct {
 	err     error // of the topic as a whole; nothing else is set then
 	id      frame.TopicID
 	leaders []int32 // by partition; noLeader where there is none
+	epochs  []int32 // of the leaders; -1 where brokers have none
 }
 
 const noLeader int32 = -1
@@ -93,12 +103,12 @@ func metaOf(t *kmsg.MetadataResponseTopic, cluster *string, alive map[int32]bool
 	if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
 		return topicMeta{err: err}
 	}
-	m := topicMeta{id: t.TopicID, leaders: make([]int32, len(t.Partitions))}
+	m := topicMeta{id: t.TopicID, leaders: make([]int32, len(t.Partitions)), epochs: make([]int32, len(t.Partitions))}
 	if m.id == (frame.TopicID{}) {
 		m.id = derivedID(cluster, *t.Topic)
 	}
 	for i := range m.leaders {
-		m.leaders[i] = noLeader
+		m.leaders[i], m.epochs[i] = noLeader, -1
 	}
 	for i := range t.Partitions {
 		p := &t.Partitions[i]
@@ -106,7 +116,7 @@ func metaOf(t *kmsg.MetadataResponseTopic, cluster *string, alive map[int32]bool
 			return topicMeta{err: fmt.Errorf("the broker lists partition %d among %d", p.Partition, len(m.leaders))}
 		}
 		if p.ErrorCode == 0 && alive[p.Leader] {
-			m.leaders[p.Partition] = p.Leader
+			m.leaders[p.Partition], m.epochs[p.Partition] = p.Leader, p.LeaderEpoch
 		}
 	}
 	return m
@@ -122,6 +132,15 @@ func derivedID(cluster *string, topic string) (id frame.TopicID) {
 	h.Write([]byte(topic))
 	copy(id[:], h.Sum(nil))
 	return id
+}
+
+// extents lists where the wanted partitions start and end.
+func (l *lister) extents(ctx context.Context, want []place) (starts, ends map[place]listed) {
+	var both sync.WaitGroup
+	both.Go(func() { starts = l.offsets(ctx, want, atStart) })
+	ends = l.offsets(ctx, want, atEnd)
+	both.Wait()
+	return starts, ends
 }
 
 // offsets lists where the wanted partitions start (atStart) or end (atEnd).
@@ -179,44 +198,21 @@ type probed struct {
 // from a log that holds nothing more (compaction and aborted transactions
 // leave ends that no record carries).
 func (l *lister) probe(ctx context.Context, pl place, id frame.TopicID, leader int32, from int64) probed {
-	ctx, cancel := context.WithTimeout(ctx, l.timeout)
-	defer cancel()
-	p := kmsg.NewFetchRequestTopicPartition()
-	p.Partition, p.FetchOffset, p.PartitionMaxBytes, p.CurrentLeaderEpoch = pl.partition, from, partitionBytesMax, -1
-	t := kmsg.NewFetchRequestTopic()
-	t.Topic, t.TopicID, t.Partitions = pl.topic, id, append(t.Partitions, p)
-	req := kmsg.NewPtrFetchRequest()
-	req.MaxWaitMillis, req.MinBytes, req.MaxBytes = 0, 0, partitionBytesMax
-	req.SessionEpoch, req.IsolationLevel = -1, l.isolation // -1: no fetch session
-	req.Topics = append(req.Topics, t)
-
-	none := probed{from: from, next: from, end: from}
-	kresp, err := l.cl.Broker(int(leader)).RetriableRequest(ctx, req)
+	rp, err := l.fetch(ctx, target{pl, id, leader, -1}, from, partitionBytesMax)
 	if err != nil {
-		none.err = err
-		return none
+		return probed{from: from, next: from, end: from, err: err}
 	}
-	resp, ok := kresp.(*kmsg.FetchResponse)
-	if !ok || len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
-		none.err = errors.New("the broker's answer to a fetch of one partition is not about one partition")
-		return none
-	}
-	rp := &resp.Topics[0].Partitions[0]
 	iso := kgo.ReadUncommitted()
-	if l.isolation == 1 {
+	if l.isolation == readCommitted {
 		iso = kgo.ReadCommitted()
 	}
 	fp, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
 		Offset: from, Topic: pl.topic, Partition: pl.partition, IsolationLevel: iso, KeepControlRecords: true,
 	}, rp, kgo.DefaultDecompressor(), nil)
 	if fp.Err != nil {
-		none.err = fp.Err
-		return none
+		return probed{from: from, next: from, end: from, err: fp.Err}
 	}
-	got := probed{from: from, records: len(fp.Records) > 0, next: max(from, next), end: fp.HighWatermark}
-	if l.isolation == 1 {
-		got.end = fp.LastStableOffset
-	}
+	got := probed{from: from, records: len(fp.Records) > 0, next: max(from, next), end: l.readableEnd(rp)}
 	if len(rp.RecordBatches) > 0 { // what follows these batches was not read
 		got.end = got.next
 	}

@@ -50,6 +50,16 @@ type Counters struct {
 	Errors   map[string]uint64 // fetch errors by kind
 	Resyncs  map[string]uint64 // losses and re-creations by reason
 	Rebuilds uint64            // readers replaced because they were stuck
+	History  HistoryCounters
+}
+
+// HistoryCounters count what History reads.
+type HistoryCounters struct {
+	Reads   uint64 // asked for
+	Fetches uint64 // requests to brokers for them
+	Retries uint64 // reads, or lists of bounds, tried again
+	Records uint64
+	Bytes   uint64 // before decompression
 }
 
 // Status copies the present state. Safe from any goroutine that holds no lock
@@ -134,6 +144,13 @@ func (c *counters) snapshot() Counters {
 			string(frame.Truncated): c.cut.Load(),
 			string(frame.Recreated): c.recreate.Load(),
 		},
+	}
+	s.History = HistoryCounters{
+		Reads:   c.reads.Load(),
+		Fetches: c.historyFetches.Load(),
+		Retries: c.retries.Load(),
+		Records: c.historyRecords.Load(),
+		Bytes:   c.historyBytes.Load(),
 	}
 	for k := range kinds {
 		s.Errors[k.String()] = c.errors[k].Load()

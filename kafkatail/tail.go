@@ -3,8 +3,8 @@
 //
 // It owns positions: partitions are assigned directly, without a group, from
 // offsets it listed itself, and what can't be delivered is said (retention,
-// truncation, re-creation), never skipped in silence. It encodes nothing, keeps
-// no records and serves no history.
+// truncation, re-creation), never skipped in silence. What was written before is
+// read for who asks (History). It encodes nothing and keeps no records.
 package kafkatail
 
 import (
@@ -33,10 +33,11 @@ var _ hub.Source = (*Tail)(nil)
 type Tail struct {
 	cfg  Config
 	log  *slog.Logger
-	opts []kgo.Opt // of both clients
+	opts []kgo.Opt // of every client
 
 	wake     chan struct{} // the keeper should look now; holds one
 	counters counters
+	history  History
 
 	// A lock of its own: who calls Tail may hold locks that a sink wants.
 	pendingMu sync.Mutex
@@ -67,6 +68,12 @@ type counters struct {
 	polls    atomic.Uint64
 	looks    atomic.Uint64
 	failed   atomic.Uint64
+
+	reads          atomic.Uint64
+	retries        atomic.Uint64
+	historyFetches atomic.Uint64
+	historyRecords atomic.Uint64
+	historyBytes   atomic.Uint64
 }
 
 // loggedErr keeps a repeated error from filling the log.
@@ -114,6 +121,23 @@ func New(cfg Config, logger *slog.Logger) (*Tail, error) {
 
 func (t *Tail) clientOpts() []kgo.Opt { return append([]kgo.Opt(nil), t.opts...) }
 
+// newAsker makes a client that consumes nothing and is asked now and then.
+func (t *Tail) newAsker(opts ...kgo.Opt) (*kgo.Client, error) {
+	return kgo.NewClient(append(append(t.clientOpts(),
+		kgo.RequestRetries(2), // who asks has a backoff of its own, and the reason should come soon
+		kgo.RetryTimeout(t.cfg.Timing.Request),
+		kgo.ConnIdleTimeout(5*time.Minute),
+	), opts...)...)
+}
+
+func (t *Tail) newLister(cl *kgo.Client) *lister {
+	_, isolation := t.cfg.isolation()
+	return &lister{cl: cl, isolation: isolation, timeout: t.cfg.Timing.Request}
+}
+
+// History reads the topics of the same cluster while Run runs.
+func (t *Tail) History() *History { return &t.history }
+
 // Tail begins to read topic into sink. It returns at once and calls the sink
 // from another goroutine, for a topic that is read already at the position
 // where the reading is. Safe from any goroutine, before and during Run.
@@ -135,16 +159,20 @@ func (t *Tail) lookNow() {
 // Run reads until ctx ends; brokers that are away end nothing. It returns when
 // no sink is called any more. Call it once.
 func (t *Tail) Run(ctx context.Context) error {
-	_, iso := t.cfg.isolation()
-	cl, err := kgo.NewClient(append(t.clientOpts(),
-		kgo.RequestRetries(2), // the keeper has a backoff of its own, and the reason should come soon
-		kgo.RetryTimeout(t.cfg.Timing.Request),
-		kgo.ConnIdleTimeout(5*time.Minute),
-	)...)
+	cl, err := t.newAsker()
 	if err != nil {
 		return fmt.Errorf("kafka client: %w", err)
 	}
 	defer cl.Close()
+	past, err := t.newPast(ctx)
+	if err != nil {
+		return fmt.Errorf("kafka client: %w", err)
+	}
+	t.history.open.Store(past)
+	defer func() {
+		t.history.open.Store(nil)
+		past.close()
+	}()
 	r, err := t.newReader(ctx)
 	if err != nil {
 		return fmt.Errorf("kafka client: %w", err)
@@ -153,7 +181,7 @@ func (t *Tail) Run(ctx context.Context) error {
 	t.reader = r
 	t.mu.Unlock()
 
-	k := keeper{t: t, lister: &lister{cl: cl, isolation: iso, timeout: t.cfg.Timing.Request}}
+	k := keeper{t: t, lister: t.newLister(cl)}
 	k.run(ctx)
 	return t.retire()
 }

@@ -1,0 +1,821 @@
+package kafkatail
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"tailcast/frame"
+	"tailcast/hub"
+)
+
+// historian reads one topic's history for a test.
+type historian struct {
+	*History
+	t     testing.TB
+	topic string
+	id    frame.TopicID
+}
+
+// historian waits until the tail runs.
+func (r *running) historian(t testing.TB, topic string, id frame.TopicID) *historian {
+	t.Helper()
+	h := r.History()
+	eventually(t, "history", func() (bool, any) { return h.open.Load() != nil, "the tail does not run" })
+	return &historian{h, t, topic, id}
+}
+
+// newHistorian is one of topic a in a cluster, with a tail of its own.
+func newHistorian(t testing.TB, c *cluster, change ...func(*Config)) *historian {
+	t.Helper()
+	return startTail(t, c.ListenAddrs(), change...).historian(t, "a", c.TopicInfo("a").TopicID)
+}
+
+// read reads once, copies the records and checks what every span promises.
+func (h *historian) read(p int32, from int64) (hub.Span, []kept, error) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var recs []kept
+	span, err := h.Read(ctx, h.topic, h.id, p, from, func(r *frame.Record) {
+		if r.Topic != h.topic || r.Partition != p {
+			h.t.Errorf("a record of %s/%d", r.Topic, r.Partition)
+		}
+		k := kept{offset: r.Offset, time: r.Time, key: slices.Clone(r.Key), value: slices.Clone(r.Value)}
+		for _, x := range r.Headers {
+			k.headers = append(k.headers, frame.Header{Name: x.Name, Value: slices.Clone(x.Value)})
+		}
+		recs = append(recs, k)
+	})
+	if err != nil {
+		return span, recs, err
+	}
+	if span.Start > from || span.Next < from {
+		h.t.Errorf("read from %d tells [%d, %d)", from, span.Start, span.Next)
+	}
+	next := span.Start
+	for _, k := range recs {
+		if k.offset < next || k.offset >= span.Next {
+			h.t.Errorf("read from %d tells [%d, %d), and offset %d after %d", from, span.Start, span.Next, k.offset, next-1)
+		}
+		next = k.offset + 1
+	}
+	if span.Next > from && span.Bytes == 0 {
+		h.t.Errorf("read from %d of no bytes tells [%d, %d)", from, span.Start, span.Next)
+	}
+	return span, recs, nil
+}
+
+// all reads a partition from an offset until there is nothing more, each time
+// from where the last one ended, and returns what a stream would be given.
+func (h *historian) all(p int32, from int64) []kept {
+	h.t.Helper()
+	var all []kept
+	for {
+		span, recs, err := h.read(p, from)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for _, k := range recs {
+			if k.offset >= from {
+				all = append(all, k)
+			}
+		}
+		if span.Next == from {
+			return all
+		}
+		from = span.Next
+	}
+}
+
+func offsetsOf(recs []kept) []int64 {
+	var o []int64
+	for _, k := range recs {
+		o = append(o, k.offset)
+	}
+	return o
+}
+
+func wantRead(t testing.TB, recs []kept, want []int64) {
+	t.Helper()
+	if got := offsetsOf(recs); !slices.Equal(got, want) {
+		t.Errorf("read %s, want %s", brief(got), brief(want))
+	}
+}
+
+var codecs = []kgo.CompressionCodec{kgo.NoCompression(), kgo.GzipCompression(), kgo.SnappyCompression(), kgo.Lz4Compression(), kgo.ZstdCompression()}
+
+// fill produces batches of 1 to 60 records with every codec and returns the
+// values, and for each offset where its batch begins.
+func fill(t testing.TB, client func(...kgo.Opt) *kgo.Client, topic string, p int32, n int) (values []string, bases []int64) {
+	t.Helper()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	var cls []*kgo.Client
+	for _, codec := range codecs {
+		cls = append(cls, client(kgo.ProducerBatchCompression(codec), kgo.ManualFlushing()))
+	}
+	for len(values) < n {
+		base := int64(len(values))
+		var recs []*kgo.Record
+		for range 1 + rnd.IntN(60) {
+			v := fmt.Sprintf("%d %s", len(values), strings.Repeat("abcd", rnd.IntN(100)))
+			recs = append(recs, &kgo.Record{Topic: topic, Partition: p, Value: []byte(v), Headers: []kgo.RecordHeader{{Key: "n", Value: []byte(v[:1])}}})
+			values, bases = append(values, v), append(bases, base)
+		}
+		oneBatch(t, cls[rnd.IntN(len(cls))], recs...)
+	}
+	return values, bases
+}
+
+// A topic read piece by piece is what was produced, whatever the codec, and
+// each piece begins where the batch does that holds the offset asked for.
+func TestHistory(t *testing.T) {
+	c := newCluster(t, kfake.NumBrokers(3), kfake.SeedTopics(3, "a"))
+	h := newHistorian(t, c)
+	for p := range int32(3) {
+		values, bases := fill(t, c.client, "a", p, 1000)
+		got := h.all(p, 0)
+		if len(got) != len(values) {
+			t.Fatalf("partition %d: read %d records, want %d", p, len(got), len(values))
+		}
+		for i, k := range got {
+			if k.offset != int64(i) || string(k.value) != values[i] || len(k.headers) != 1 || string(k.headers[0].Value) != values[i][:1] {
+				t.Fatalf("partition %d: record %d is %d, %.40q, %v", p, i, k.offset, k.value, k.headers)
+			}
+		}
+		for from := int64(0); from < int64(len(values)); from += 23 {
+			span, recs, err := h.read(p, from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if span.Start != bases[from] || recs[0].offset != span.Start {
+				t.Fatalf("partition %d from %d: told from %d, the batch begins at %d", p, from, span.Start, bases[from])
+			}
+		}
+		wantRead(t, h.all(p, 789), upTo(789, int64(len(values))))
+	}
+}
+
+// One read is about one fetch: a long log takes several, each begins where the
+// last one ended.
+func TestHistoryIsBounded(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(1, "a"))
+	h := newHistorian(t, c)
+	cl := c.client(kgo.ProducerBatchCompression(kgo.NoCompression()))
+	value := bytes.Repeat([]byte("x"), 100<<10)
+	for range 40 {
+		send(t, cl, &kgo.Record{Topic: "a", Value: value})
+	}
+	span, _, err := h.read(0, 0)
+	if err != nil || span.Bytes < historyBytesMax/2 || span.Bytes > historyBytesMax || span.Next > 11 {
+		t.Errorf("one read is %+v, %v", span, err)
+	}
+	wantRead(t, h.all(0, 0), upTo(0, 40))
+
+	// What decompresses a lot is told in parts: who is told keeps it.
+	zeros := c.client(kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.ProducerBatchMaxBytes(1<<20))
+	for range 20 {
+		send(t, zeros, &kgo.Record{Topic: "a", Value: make([]byte, 900<<10)})
+	}
+	span, _, err = h.read(0, 40)
+	if err != nil || span.Next < 41 || span.Next > 40+toldBytesMax/(900<<10)+1 {
+		t.Errorf("one read is %+v, %v", span, err)
+	}
+	wantRead(t, h.all(0, 40), upTo(40, 60))
+}
+
+// A record far above what is asked for comes whole (case C21).
+func TestHistoryRecordAboveFetchSize(t *testing.T) {
+	c := newCluster(t, kfake.BrokerConfigs(map[string]string{"message.max.bytes": "8388608"}), kfake.SeedTopics(1, "a"))
+	h := newHistorian(t, c)
+	cl := c.client(kgo.ProducerBatchMaxBytes(8<<20), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	big := bytes.Repeat([]byte("0123456789abcdef"), 5<<20/16)
+	for _, v := range [][]byte{[]byte("before"), big, []byte("after")} {
+		send(t, cl, &kgo.Record{Topic: "a", Value: v})
+	}
+	got := h.all(0, 0)
+	wantRead(t, got, upTo(0, 3))
+	if !bytes.Equal(got[1].value, big) {
+		t.Errorf("the big record has %d bytes, want %d", len(got[1].value), len(big))
+	}
+}
+
+// Transactions of several producers, committed and aborted, interleave: what is
+// told is what a consumer gets, from whatever offset, and positions pass over
+// markers and aborted records (cases C12, C13).
+func TestHistoryTransactions(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(1, "a"))
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	plain := c.client()
+	txs := []*kgo.Client{c.client(kgo.TransactionalID("x")), c.client(kgo.TransactionalID("y")), c.client(kgo.TransactionalID("z"))}
+	open := make([]int, len(txs)) // records in each one's transaction
+	for range 150 {
+		i := rnd.IntN(len(txs) + 1)
+		switch {
+		case i == len(txs):
+			send(t, plain, &kgo.Record{Topic: "a", Value: []byte("plain")})
+		case open[i] == 0:
+			begin(t, txs[i], "a", 1+rnd.IntN(3))
+			open[i]++
+		case rnd.IntN(3) == 0:
+			if err := txs[i].EndTransaction(context.Background(), kgo.TransactionEndTry(rnd.IntN(2) == 0)); err != nil {
+				t.Fatal(err)
+			}
+			open[i] = 0
+		default:
+			send(t, txs[i], &kgo.Record{Topic: "a", Value: []byte("more")}, &kgo.Record{Topic: "a", Value: []byte("and more")})
+		}
+	}
+	for i, n := range open {
+		if n > 0 {
+			if err := txs[i].EndTransaction(context.Background(), kgo.TryAbort); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	info := c.PartitionInfo("a", 0)
+	for _, isolation := range []string{ReadCommitted, ReadUncommitted} {
+		t.Run(isolation, func(t *testing.T) {
+			h := newHistorian(t, c, func(c *Config) { c.Isolation = isolation })
+			want := consume(t, c.client, "a", 0, info.HighWatermark, isolation)
+			if len(want) == 0 || int64(len(want)) == info.HighWatermark {
+				t.Fatalf("a consumer gets %d records of %d offsets", len(want), info.HighWatermark)
+			}
+			wantRead(t, h.all(0, 0), want)
+			for from := range info.HighWatermark {
+				span, recs, err := h.read(0, from)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if span.Next != info.HighWatermark {
+					t.Errorf("from %d told up to %d, the log ends at %d", from, span.Next, info.HighWatermark)
+				}
+				i, _ := slices.BinarySearch(want, span.Start)
+				wantRead(t, recs, want[i:])
+			}
+		})
+	}
+}
+
+// consume returns the offsets that a consumer of the library gets up to end.
+func consume(t testing.TB, client func(...kgo.Opt) *kgo.Client, topic string, p int32, end int64, isolation string) []int64 {
+	t.Helper()
+	level, _ := Config{Isolation: isolation}.isolation()
+	cl := client(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: {p: kgo.NewOffset().AtStart()}}),
+		kgo.FetchIsolationLevel(level), kgo.KeepControlRecords())
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var got []int64
+	for next := int64(0); next < end; {
+		fs := cl.PollFetches(ctx)
+		if err := fs.Err(); err != nil {
+			t.Fatal(err)
+		}
+		for _, rec := range fs.Records() {
+			next = rec.Offset + 1
+			if !rec.Attrs.IsControl() {
+				got = append(got, rec.Offset)
+			}
+		}
+	}
+	return got
+}
+
+// What an open transaction holds back is not there yet (case C15).
+func TestHistoryOpenTransaction(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(1, "a"))
+	h := newHistorian(t, c)
+	all := newHistorian(t, c, func(c *Config) { c.Isolation = ReadUncommitted })
+	cl, tx := c.client(), c.client(kgo.TransactionalID("tx"))
+	produce(t, cl, "a", 0, 2)
+	begin(t, tx, "a", 2)      // 2, 3
+	produce(t, cl, "a", 0, 1) // 4
+	wantRead(t, h.all(0, 0), upTo(0, 2))
+	wantRead(t, all.all(0, 0), upTo(0, 5))
+	wantBounds(t, h, hub.Bound{End: 2})
+	wantBounds(t, all, hub.Bound{End: 5})
+	if span, recs, err := h.read(0, 3); err != nil || span.Next != 3 || len(recs) > 0 {
+		t.Errorf("read %+v, %v, %v", span, recs, err)
+	}
+	if err := tx.EndTransaction(context.Background(), kgo.TryCommit); err != nil {
+		t.Fatal(err)
+	}
+	wantRead(t, h.all(0, 1), upTo(1, 5))
+}
+
+func wantBounds(t testing.TB, h *historian, want ...hub.Bound) {
+	t.Helper()
+	got, err := h.Bounds(t.Context(), h.topic, h.id)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("bounds %+v, %v, want %+v", got, err, want)
+	}
+}
+
+// A compacted log is read over its gaps (cases C16, C17).
+func TestHistoryCompacted(t *testing.T) {
+	c := newCluster(t)
+	if err := c.CreateTopic("a", 1, map[string]string{"cleanup.policy": "compact", "delete.retention.ms": "0"}); err != nil {
+		t.Fatal(err)
+	}
+	h := newHistorian(t, c)
+	cl, many := c.client(), c.client(kgo.ManualFlushing())
+	send(t, cl, &kgo.Record{Topic: "a", Key: []byte("first"), Value: []byte("x")}) // kfake begins the log at what is left
+	for range 5 {
+		var recs []*kgo.Record
+		for i := range 3 {
+			recs = append(recs, &kgo.Record{Topic: "a", Key: fmt.Appendf(nil, "k%d", i), Value: []byte("x")})
+		}
+		oneBatch(t, many, recs...)
+	}
+	send(t, cl, &kgo.Record{Topic: "a", Key: []byte("k1")}) // 16, a tombstone
+	send(t, cl, &kgo.Record{Topic: "a", Key: []byte("last"), Value: []byte("x")})
+	c.Compact()
+	want := []int64{0, 13, 15, 17}
+	for from := range int64(18) {
+		i, _ := slices.BinarySearch(want, from)
+		wantRead(t, h.all(0, from), want[i:])
+	}
+	if span, _, err := h.read(0, 5); err != nil || span.Start != 5 {
+		t.Errorf("read in a gap tells %+v, %v", span, err)
+	}
+}
+
+// The log ends in offsets that no record has: they are passed over if the
+// broker holds the log itself, but not if slow remote storage may be why it
+// gave nothing.
+func TestHistoryEndsInAHole(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		local int64 // where the leader's own part of the log begins
+		want  int64
+	}{{"compacted", 0, 9}, {"begins here", 5, 9}, {"remote", 6, 5}} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := newCluster(t, kfake.SeedTopics(1, "a"))
+			produce(t, c.client(), "a", 0, 9)
+			h := newHistorian(t, c)
+			c.ControlKey(int16(kmsg.Fetch), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				req := kreq.(*kmsg.FetchRequest)
+				resp := req.ResponseKind().(*kmsg.FetchResponse)
+				p := kmsg.NewFetchResponseTopicPartition()
+				p.HighWatermark, p.LastStableOffset, p.LogStartOffset, p.RecordBatches = 9, 9, 0, []byte{}
+				topic := kmsg.NewFetchResponseTopic()
+				topic.TopicID, topic.Partitions = req.Topics[0].TopicID, append(topic.Partitions, p)
+				resp.Topics = append(resp.Topics, topic)
+				return resp, nil, true
+			})
+			c.ControlKey(int16(kmsg.ListOffsets), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				req := kreq.(*kmsg.ListOffsetsRequest)
+				resp := req.ResponseKind().(*kmsg.ListOffsetsResponse)
+				p := kmsg.NewListOffsetsResponseTopicPartition()
+				if req.Topics[0].Partitions[0].Timestamp == atLocalStart {
+					p.Offset = tc.local
+				}
+				topic := kmsg.NewListOffsetsResponseTopic()
+				topic.Topic, topic.Partitions = "a", append(topic.Partitions, p)
+				resp.Topics = append(resp.Topics, topic)
+				return resp, nil, true
+			})
+			span, err := h.Read(t.Context(), "a", h.id, 0, 5, func(*frame.Record) { t.Error("a record") })
+			if want := (hub.Span{Start: 5, Next: tc.want}); err != nil || span != want {
+				t.Errorf("read %+v, %v, want %+v", span, err, want)
+			}
+		})
+	}
+}
+
+// Retention passed the offset: the answer says where the log begins, and
+// nothing below it is told though its batch is still there (case C01).
+func TestHistoryExpired(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(1, "a"))
+	h := newHistorian(t, c)
+	cl := c.client(kgo.ManualFlushing())
+	for range 4 {
+		var recs []*kgo.Record
+		for range 5 {
+			recs = append(recs, &kgo.Record{Topic: "a", Value: []byte("x")})
+		}
+		oneBatch(t, cl, recs...)
+	}
+	if err := c.DeleteRecords("a", 0, 12); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []int64{0, 10, 11} {
+		_, recs, err := h.read(0, from)
+		var expired *hub.ExpiredError
+		if !errors.As(err, &expired) || expired.Start != 12 || len(recs) > 0 {
+			t.Errorf("from %d: %v, %v", from, recs, err)
+		}
+	}
+	span, recs, err := h.read(0, 13)
+	if err != nil || span.Start != 12 {
+		t.Errorf("read %+v, %v", span, err)
+	}
+	wantRead(t, recs, upTo(12, 20))
+	wantBounds(t, h, hub.Bound{Start: 12, End: 20})
+	if err := c.DeleteRecords("a", 0, 20); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := h.read(0, 13); err == nil || !strings.Contains(err.Error(), "begins at offset 20") {
+		t.Errorf("of a log that is empty: %v", err)
+	}
+	if span, _, err := h.read(0, 20); err != nil || span.Next != 20 {
+		t.Errorf("at the end of a log that is empty: %+v, %v", span, err)
+	}
+}
+
+// At the end, and beyond it, there is nothing yet (cases C05, C36).
+func TestHistoryBeyondTheEnd(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(2, "a"))
+	h := newHistorian(t, c)
+	produce(t, c.client(), "a", 0, 3)
+	for _, tc := range []struct {
+		partition int32
+		from      int64
+	}{{0, 3}, {0, 4}, {0, 1 << 62}, {1, 0}, {1, 1}} {
+		span, recs, err := h.read(tc.partition, tc.from)
+		if want := (hub.Span{Start: tc.from, Next: tc.from}); err != nil || span != want || len(recs) > 0 {
+			t.Errorf("partition %d from %d: %+v, %v", tc.partition, tc.from, span, err)
+		}
+	}
+}
+
+// A topic of the same name is not the one that was asked for (case C02).
+func TestHistoryRecreated(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(1, "a"))
+	h := newHistorian(t, c)
+	produce(t, c.client(), "a", 0, 5)
+	wantRead(t, h.all(0, 0), upTo(0, 5)) // leaders and ids are known
+	wantBounds(t, h, hub.Bound{End: 5})
+	if err := c.DeleteTopic("a"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := h.read(0, 0); err == nil || errors.Is(err, hub.ErrRecreated) {
+		t.Errorf("of a topic that is missing: %v", err)
+	}
+	if err := c.CreateTopic("a", 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	produce(t, c.client(), "a", 0, 9)
+	if _, recs, err := h.read(0, 0); !errors.Is(err, hub.ErrRecreated) || len(recs) > 0 {
+		t.Errorf("read: %v, %d records", err, len(recs))
+	}
+	eventually(t, "bounds of what is there now", func() (bool, any) { // they may be a second old
+		_, err := h.Bounds(t.Context(), "a", h.id)
+		return errors.Is(err, hub.ErrRecreated), err
+	})
+	h.id = c.TopicInfo("a").TopicID
+	wantRead(t, h.all(0, 0), upTo(0, 9))
+	wantBounds(t, h, hub.Bound{End: 9})
+}
+
+// A broker that still shows a former incarnation is asked again.
+func TestHistoryFromABrokerThatLagsBehind(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(1, "a"))
+	produce(t, c.client(), "a", 0, 3)
+	h := newHistorian(t, c)
+	stale := func() {
+		c.ControlKey(int16(kmsg.Metadata), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+			resp := kreq.(*kmsg.MetadataRequest).ResponseKind().(*kmsg.MetadataResponse)
+			resp.ClusterID, resp.ControllerID = new("c"), 0
+			topic := kmsg.NewMetadataResponseTopic()
+			topic.Topic, topic.TopicID = new("a"), [16]byte{1}
+			resp.Topics = append(resp.Topics, topic)
+			return resp, nil, true
+		})
+	}
+	stale()
+	wantRead(t, h.all(0, 0), upTo(0, 3))
+	stale()
+	wantBounds(t, h, hub.Bound{End: 3})
+}
+
+// A batch that would decompress without bounds is an expired range, as for a
+// live stream; what is before and behind it is told.
+func TestHistoryBatchTooLarge(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(1, "a"))
+	h := newHistorian(t, c, func(c *Config) { c.decompressBytesMax = 64 << 10 })
+	for _, codec := range codecs[1:] {
+		cl := c.client(kgo.ProducerBatchCompression(codec), kgo.ManualFlushing())
+		from := c.PartitionInfo("a", 0).HighWatermark
+		oneBatch(t, cl, &kgo.Record{Topic: "a", Value: []byte("before")})
+		oneBatch(t, cl, &kgo.Record{Topic: "a", Value: make([]byte, 900<<10)}, &kgo.Record{Topic: "a", Value: []byte("with it")})
+		oneBatch(t, cl, &kgo.Record{Topic: "a", Value: []byte("after")})
+		span, recs, err := h.read(0, from)
+		if err != nil || span.Next != from+1 {
+			t.Errorf("before it: %+v, %v", span, err)
+		}
+		wantRead(t, recs, []int64{from})
+		for _, at := range []int64{from + 1, from + 2} {
+			_, _, err = h.read(0, at)
+			var expired *hub.ExpiredError
+			if !errors.As(err, &expired) || expired.Start != from+3 {
+				t.Errorf("from %d: %v", at, err)
+			}
+		}
+		wantRead(t, h.all(0, from+3), []int64{from + 3})
+	}
+}
+
+// Leaders move all the time, connections are cut and fetches fail: every read
+// gives what it should, or an error that passes.
+func TestHistoryChaos(t *testing.T) {
+	c := newCluster(t, kfake.NumBrokers(3), kfake.SeedTopics(3, "a"))
+	h := newHistorian(t, c)
+	var values [3][]string
+	for p := range values {
+		values[p], _ = fill(t, c.client, "a", int32(p), 300)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	const readersN, readsN = 8, 60
+	reads := make(chan struct{}, readersN*readsN)
+	var readers, chaos sync.WaitGroup
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	chaos.Go(func() {
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		errs := []*kerr.Error{kerr.NotLeaderForPartition, kerr.FencedLeaderEpoch, kerr.UnknownLeaderEpoch, kerr.OffsetNotAvailable, kerr.KafkaStorageError, kerr.UnknownTopicID}
+		for i := 0; ctx.Err() == nil; i++ {
+			switch i % 4 {
+			case 0:
+				c.ShufflePartitionLeaders()
+			case 1:
+				if err := c.MoveTopicPartition("a", rnd.Int32N(3), rnd.Int32N(3)); err != nil {
+					t.Error(err)
+				}
+			case 2:
+				c.Fault(kfake.Fault{Keys: fetches, Topic: "a", Err: errs[rnd.IntN(len(errs))], Count: 2})
+			case 3:
+				c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) { return nil, errors.New("cut"), true })
+			}
+			for range 4 { // reads until the next fault
+				select {
+				case <-reads:
+				case <-ctx.Done():
+				}
+			}
+		}
+	})
+	var failed atomic.Int64
+	for i := range readersN {
+		readers.Go(func() {
+			rnd := rand.New(rand.NewPCG(seed, uint64(i)))
+			for range readsN {
+				p := rnd.Int32N(3)
+				from := rnd.Int64N(int64(len(values[p])))
+				span, recs, err := h.read(p, from)
+				reads <- struct{}{}
+				if errors.Is(err, hub.ErrRecreated) || errors.As(err, new(*hub.ExpiredError)) {
+					t.Errorf("from %d: %v", from, err)
+				}
+				if err != nil {
+					failed.Add(1)
+					continue
+				}
+				wantRead(t, recs, upTo(span.Start, span.Next))
+				for _, k := range recs {
+					if string(k.value) != values[p][k.offset] {
+						t.Errorf("record %d is %q", k.offset, k.value)
+					}
+				}
+				if span.Next == from {
+					t.Errorf("from %d: nothing", from)
+				}
+			}
+		})
+	}
+	readers.Wait()
+	cancel()
+	chaos.Wait()
+	t.Logf("%d reads, %d of them failed by what passes", readersN*readsN, failed.Load())
+	if failed.Load() > readersN*readsN/4 {
+		t.Errorf("%d of %d reads failed", failed.Load(), readersN*readsN)
+	}
+}
+
+// Who leaves is let go at once, also while the brokers say nothing, and takes
+// no answer from others.
+func TestHistoryCancel(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(1, "a"))
+	produce(t, c.client(), "a", 0, 3)
+	tail := startTail(t, c.ListenAddrs())
+	h := tail.historian(t, "a", c.TopicInfo("a").TopicID)
+	for _, tc := range []struct {
+		key  kmsg.Key
+		what string
+		call func(ctx context.Context) error
+	}{
+		{kmsg.Metadata, "read", func(ctx context.Context) error {
+			_, err := h.Read(ctx, "a", h.id, 0, 0, func(*frame.Record) {})
+			return err
+		}},
+		{kmsg.Fetch, "read", func(ctx context.Context) error {
+			_, err := h.Read(ctx, "a", h.id, 0, 0, func(*frame.Record) {})
+			return err
+		}},
+		{kmsg.ListOffsets, "bounds", func(ctx context.Context) error {
+			_, err := h.Bounds(ctx, "a", h.id)
+			return err
+		}},
+	} {
+		held, release := make(chan struct{}), make(chan struct{})
+		var once sync.Once
+		c.ControlKey(int16(tc.key), func(kmsg.Request) (kmsg.Response, error, bool) {
+			c.KeepControl()
+			c.SleepControl(func() {
+				once.Do(func() { close(held) })
+				<-release
+			})
+			return nil, nil, false
+		})
+		ctx, cancel := context.WithCancel(context.Background())
+		gone, stays := make(chan error, 1), make(chan error, 1)
+		go func() { gone <- tc.call(ctx) }()
+		go func() { stays <- tc.call(context.Background()) }()
+		<-held
+		cancel()
+		if err := <-gone; !errors.Is(err, context.Canceled) {
+			t.Errorf("%s, cancelled while a broker holds %v: %v", tc.what, tc.key, err)
+		}
+		close(release)
+		c.DropControl()
+		if err := <-stays; err != nil {
+			t.Errorf("%s of another: %v", tc.what, err)
+		}
+	}
+}
+
+// Without a broker reads fail, and soon; they work again when it is back.
+func TestHistoryBrokerAway(t *testing.T) {
+	port, dir := freePort(t), t.TempDir()
+	start := func() *cluster {
+		return newCluster(t, kfake.Ports(port), kfake.SeedTopics(1, "a"), kfake.DataDir(dir))
+	}
+	c := start()
+	h := newHistorian(t, c)
+	produce(t, c.client(), "a", 0, 3)
+	wantRead(t, h.all(0, 0), upTo(0, 3))
+	c.Close()
+	for range 2 {
+		if _, _, err := h.read(0, 0); err == nil || !strings.Contains(err.Error(), "read a/0 from offset 0: ") {
+			t.Errorf("read without a broker: %v", err)
+		}
+		if _, err := h.Bounds(t.Context(), "a", h.id); err == nil {
+			t.Error("bounds without a broker")
+		}
+	}
+	start()
+	eventually(t, "history to be back", func() (bool, any) {
+		_, _, err := h.read(0, 0)
+		return err == nil, err
+	})
+	wantRead(t, h.all(0, 0), upTo(0, 3))
+}
+
+func TestHistoryOfAPartition(t *testing.T) {
+	c := newCluster(t, kfake.NumBrokers(3), kfake.SeedTopics(3, "a"))
+	produce(t, c.client(), "a", 2, 3)
+	none := c.Fault(kfake.Fault{Keys: metadata, Topic: "a", Partitions: []int32{1}, Err: kerr.LeaderNotAvailable, Count: -1})
+	h := newHistorian(t, c)
+	if _, _, err := h.read(1, 0); !errors.Is(err, errNoLeader) {
+		t.Errorf("without a leader: %v", err)
+	}
+	for _, p := range []int32{-1, 3, 1 << 30} {
+		if _, err := h.Read(t.Context(), "a", h.id, p, 0, nil); !errors.Is(err, kerr.UnknownTopicOrPartition) {
+			t.Errorf("partition %d: %v", p, err)
+		}
+	}
+	wantBounds(t, h, hub.Bound{}, hub.Bound{Partition: 2, End: 3})
+	none.Remove()
+	wantRead(t, h.all(1, 0), nil)
+	wantRead(t, h.all(2, 0), upTo(0, 3))
+}
+
+// A denied topic is said to be so at once: asking again changes nothing.
+func TestHistoryDenied(t *testing.T) {
+	for _, key := range []kmsg.Key{kmsg.Metadata, kmsg.Fetch} {
+		c := newCluster(t, kfake.SeedTopics(1, "a"))
+		h := newHistorian(t, c)
+		deny := c.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Topic: "a", Err: kerr.TopicAuthorizationFailed, Count: -1})
+		if _, _, err := h.read(0, 0); !errors.Is(err, kerr.TopicAuthorizationFailed) || deny.Hits() != 1 {
+			t.Errorf("%v after %d tries", err, deny.Hits())
+		}
+	}
+}
+
+// Bounds are asked once for all who want them within a second.
+func TestBounds(t *testing.T) {
+	c := newCluster(t, kfake.NumBrokers(3), kfake.SeedTopics(6, "a"))
+	cl := c.client()
+	for p := range int32(6) {
+		produce(t, cl, "a", p, int(p))
+	}
+	h := newHistorian(t, c)
+	looks := c.Fault(kfake.Fault{Keys: listOffsets, Topic: "a", Count: -1, Observe: true})
+	want := []hub.Bound{{}, {Partition: 1, End: 1}, {Partition: 2, End: 2}, {Partition: 3, End: 3}, {Partition: 4, End: 4}, {Partition: 5, End: 5}}
+	asked := time.Now()
+	var wg sync.WaitGroup
+	for range 200 {
+		wg.Go(func() { wantBounds(t, h, want...) })
+	}
+	wg.Wait()
+	if n := looks.Hits(); n > 6 && time.Since(asked) < boundsAgeMax {
+		t.Errorf("200 callers made %d requests to 3 brokers", n)
+	}
+	bounds, err := h.Bounds(t.Context(), "a", h.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(bounds) // is the caller's own
+	wantBounds(t, h, want...)
+	produce(t, cl, "a", 0, 1)
+	eventually(t, "the new end", func() (bool, any) {
+		b, err := h.Bounds(t.Context(), "a", h.id)
+		return err == nil && b[0].End == 1, b
+	})
+	if d := time.Since(asked); d < boundsAgeMax {
+		t.Logf("asked again after %v", d)
+	}
+}
+
+// History is for while the tail runs.
+func TestHistoryNotRunning(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(1, "a"))
+	idle, err := New(Config{Brokers: c.ListenAddrs()}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tail := startTail(t, c.ListenAddrs())
+	h := tail.historian(t, "a", c.TopicInfo("a").TopicID)
+	tail.stop()
+	for _, h := range []*History{idle.History(), h.History} {
+		if _, err := h.Read(t.Context(), "a", frame.TopicID{}, 0, 0, nil); !errors.Is(err, errNotRunning) {
+			t.Errorf("read: %v", err)
+		}
+		if _, err := h.Bounds(t.Context(), "a", frame.TopicID{}); !errors.Is(err, errNotRunning) {
+			t.Errorf("bounds: %v", err)
+		}
+	}
+}
+
+// The tail ends though reads are under way, and they end with it.
+func TestHistoryEndsWithTheTail(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(1, "a"))
+	produce(t, c.client(), "a", 0, 3)
+	tail := startTail(t, c.ListenAddrs())
+	h := tail.historian(t, "a", c.TopicInfo("a").TopicID)
+	held, release := make(chan struct{}), make(chan struct{})
+	c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.SleepControl(func() {
+			close(held)
+			<-release
+		})
+		return nil, nil, false
+	})
+	done := make(chan error, 1)
+	go func() {
+		_, err := h.Read(context.Background(), "a", h.id, 0, 0, func(*frame.Record) {})
+		done <- err
+	}()
+	<-held
+	tail.stop()
+	if err := <-done; err == nil {
+		t.Error("read without a tail")
+	}
+	close(release)
+}
+
+// Brokers without topic ids are read by name.
+func TestHistoryWithoutTopicIDs(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(1, "a"), kfake.MaxVersions(kversion.V2_7_0()))
+	tail := startTail(t, c.ListenAddrs())
+	rec := tail.follow(t, "a")
+	produce(t, c.client(kgo.DisableIdempotentWrite()), "a", 0, 3)
+	h := tail.historian(t, "a", rec.opened().id)
+	wantRead(t, h.all(0, 0), upTo(0, 3))
+	wantBounds(t, h, hub.Bound{End: 3})
+	h.id[0]++
+	if _, _, err := h.read(0, 0); !errors.Is(err, hub.ErrRecreated) {
+		t.Errorf("with another id: %v", err)
+	}
+}

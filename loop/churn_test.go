@@ -6,90 +6,112 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"tailcast/frame"
 	"tailcast/internal/ssetest"
 )
 
 // TestChurn lets clients connect, read, stop reading for a while, leave in any
-// way and come back with their last id, while records are made in bursts. The
-// records are numbered in the order in which the feed got them, so every
-// client can tell that it gets exactly the log from its position on. Run a
-// seed again with -run 'TestChurn/seed=N'.
+// way and come back with their last id, to the same node or to another one
+// where the same partitions interleave differently. Every client must get
+// every record of every partition once and in order, from where its first id
+// says it begins. What the clients do is seeded; who runs when is not, so every
+// run is another one.
 func TestChurn(t *testing.T) {
-	for _, seed := range []uint64{1, rand.Uint64N(1 << 20)} {
-		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			s := start(t, func(as *setup) {
-				as.Loops = 2
-				as.HeaderTimeout = time.Minute // the clients have the same two cores
-			})
-			s.open(3)
-			var made atomic.Int64
-			var clients sync.WaitGroup
-			for i := range 200 {
-				c := &churner{s: s, made: &made, rand: rand.New(rand.NewPCG(seed, uint64(i))), next: -1}
-				clients.Go(func() {
-					if err := c.run(); err != nil {
-						t.Errorf("client %d, at record %d: %v", i, c.next, err)
-					}
-				})
-			}
-			done := make(chan struct{})
-			go func() { clients.Wait(); close(done) }()
-			produceInBursts(s, rand.New(rand.NewPCG(seed, 1000)), &made, done)
-			eventually(t, "all have left", func() bool {
-				got := s.stats()
-				return s.srv.accepter.open()+int64(got.Connections)+int64(got.Streams)+int64(got.Lagging) == 0
-			})
-			for _, why := range append([]string{"error", "timeout", "request"}, SlowReasons...) {
-				if n := s.stats().Closed[why]; n != 0 {
-					t.Errorf("%d connections closed: %s", n, why)
-				}
-			}
-		})
+	for _, nodes := range []int{1, 2} {
+		t.Run(fmt.Sprintf("nodes=%d", nodes), func(t *testing.T) { churn(t, nodes, uint64(nodes)) })
 	}
 }
 
-// churnRecords is how far a client of TestChurn goes: a few seconds' worth.
-const churnRecords = 1500
+const (
+	churnClients    = 200
+	churnPartitions = 3
+	churnRecords    = 600 // that a client reads: a second or two
+)
 
-// produceInBursts makes records until nobody is left to read them.
-func produceInBursts(s *site, rnd *rand.Rand, made *atomic.Int64, done <-chan struct{}) {
+func churn(t *testing.T, nodes int, seed uint64) {
+	var sites []*site
+	for range nodes {
+		s := start(t, func(as *setup) {
+			as.Loops = 2
+			as.HeaderTimeout = time.Minute // the clients have the same cores
+		})
+		s.open(churnPartitions)
+		sites = append(sites, s)
+	}
+	var clients sync.WaitGroup
+	for i := range churnClients {
+		c := &churner{sites: sites, rand: rand.New(rand.NewPCG(seed, uint64(i)))}
+		clients.Go(func() {
+			if err := c.run(); err != nil {
+				t.Errorf("client %d, at %v: %v", i, c.next, err)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { clients.Wait(); close(done) }()
+	produceInBursts(sites, rand.New(rand.NewPCG(seed, churnClients)), done)
+	for _, s := range sites {
+		eventually(t, "all have left", func() bool {
+			got := s.stats()
+			return s.srv.accepter.open()+int64(got.Connections)+int64(got.Streams)+int64(got.Lagging) == 0
+		})
+		for _, why := range append([]string{"error", "timeout", "request"}, SlowReasons...) {
+			if n := s.stats().Closed[why]; n != 0 {
+				t.Errorf("%d connections closed: %s", n, why)
+			}
+		}
+	}
+}
+
+// produceInBursts makes records until nobody is left to read them. The nodes
+// get the same ones of every partition, each in an order and at a time of its own.
+func produceInBursts(sites []*site, rnd *rand.Rand, done <-chan struct{}) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for n := 0; ; {
+	var made [churnPartitions]int64
+	for {
 		select {
 		case <-done:
 			return
 		case <-tick.C:
 		}
 		for range rnd.IntN(20) {
-			s.produce(rnd.Int32N(3), fmt.Sprint(n, " ", strings.Repeat("z", rnd.IntN(60))))
-			n++
-			made.Store(int64(n))
+			made[rnd.IntN(churnPartitions)]++
+		}
+		for _, s := range sites {
+			for range rnd.IntN(40) {
+				if p := rnd.Int32N(churnPartitions); s.next[p] < made[p] {
+					s.produce(p, churnValue(p, s.next[p]))
+				}
+			}
 		}
 	}
 }
 
-// churner is one client that comes and goes.
-type churner struct {
-	s    *site
-	made *atomic.Int64
-	rand *rand.Rand
-	id   string // of its last event
-	next int64  // the record it must get next; -1: any
+// churnValue is the value of a record.
+func churnValue(partition int32, offset int64) string {
+	return fmt.Sprint(partition, " ", offset, " ", strings.Repeat("z", int(offset%61)))
 }
 
-// run connects until the last record has come.
+// churner is one client that comes and goes.
+type churner struct {
+	sites []*site
+	rand  *rand.Rand
+	id    string                 // of its last event
+	next  [churnPartitions]int64 // by that id
+	read  int
+}
+
+// run connects until it has read enough.
 func (c *churner) run() error {
-	for c.next < churnRecords {
+	for c.read < churnRecords {
 		if c.rand.IntN(10) == 0 {
-			c.id, c.next = "", -1 // a new client
+			c.id = "" // a new client
 		}
 		if err := c.connect(); err != nil {
 			return err
@@ -100,7 +122,7 @@ func (c *churner) run() error {
 
 // connect makes one connection and reads some events.
 func (c *churner) connect() error {
-	conn, err := net.Dial("tcp", c.s.addr)
+	conn, err := net.Dial("tcp", c.sites[c.rand.IntN(len(c.sites))].addr)
 	if err != nil {
 		return err
 	}
@@ -112,7 +134,6 @@ func (c *churner) connect() error {
 	if c.rand.IntN(4) == 0 {
 		version = "HTTP/1.0"
 	}
-	before := c.made.Load()
 	if _, err := io.WriteString(conn, req("GET /events "+version, "Last-Event-ID: "+c.id)); err != nil {
 		return err
 	}
@@ -122,26 +143,40 @@ func (c *churner) connect() error {
 	case 1, 2: // does not read for a while
 		<-time.After(time.Duration(c.rand.IntN(200)) * time.Millisecond)
 	}
-	return c.read(conn, before)
+	return c.stream(conn)
 }
 
-// read reads events until it has had enough of them. before is how many
-// records were made when the client connected.
-func (c *churner) read(conn net.Conn, before int64) error {
+// stream reads events until it has had enough of them.
+func (c *churner) stream(conn net.Conn) error {
 	var stream ssetest.Stream
+	begun := false
 	buf := make([]byte, 1+c.rand.IntN(16<<10))
-	fresh := c.next < 0
-	for left := 1 + c.rand.IntN(600); left > 0 && c.next < churnRecords; {
+	for left := 1 + c.rand.IntN(500); left > 0; {
 		n, err := conn.Read(buf)
-		events, serr := stream.Feed(buf[:n])
-		for _, e := range events {
-			if err := c.check(e, before, fresh); err != nil {
-				return err
+		for b := buf[:n]; len(b) > 0; {
+			piece := len(b)
+			if !begun {
+				piece = 1 // to see the first id before the first event
 			}
-			left--
-			fresh = false
+			events, serr := stream.Feed(b[:piece])
+			if serr != nil {
+				return serr
+			}
+			b = b[piece:]
+			if id := stream.Parser.LastEventID(); !begun && id != "" {
+				begun = true
+				if err := c.begin(id); err != nil {
+					return err
+				}
+			}
+			for _, e := range events {
+				left--
+				if err := c.check(e); err != nil {
+					return err
+				}
+			}
 		}
-		if err := errors.Join(err, serr); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -151,15 +186,51 @@ func (c *churner) read(conn net.Conn, before int64) error {
 	return nil
 }
 
-func (c *churner) check(e ssetest.Event, before int64, fresh bool) error {
-	word, _, _ := strings.Cut(e.Data, " ")
-	n, err := strconv.ParseInt(word, 10, 64)
+// begin checks the first id of a stream: the client's own, or where it begins.
+func (c *churner) begin(id string) error {
+	next, err := vector(id)
 	if err != nil {
-		return fmt.Errorf("%s event: %.100q", e.Type, e.Data)
+		return err
 	}
-	if fresh && n < before || !fresh && n != c.next {
-		return fmt.Errorf("got record %d, want %d; %d were made before", n, c.next, before)
+	if c.id != "" && next != c.next {
+		return fmt.Errorf("goes on at %v", next)
 	}
-	c.next, c.id = n+1, e.LastEventID
+	c.next, c.id = next, id
 	return nil
+}
+
+// check checks one event: the next of its partition, with an id that has moved
+// by it alone.
+func (c *churner) check(e ssetest.Event) error {
+	var p int32
+	var offset int64
+	if _, err := fmt.Sscan(e.Data, &p, &offset); err != nil {
+		return errors.New(e.Type + " event: " + e.Data)
+	}
+	if p < 0 || p >= churnPartitions || offset != c.next[p] || e.Data != churnValue(p, offset) {
+		return fmt.Errorf("got %q", e.Data)
+	}
+	c.next[p]++
+	c.read++
+	next, err := vector(e.LastEventID)
+	if err != nil {
+		return err
+	}
+	if next != c.next {
+		return fmt.Errorf("%q has id %v", e.Data, next)
+	}
+	c.id = e.LastEventID
+	return nil
+}
+
+// vector is the next offset of every partition by an id.
+func vector(id string) (next [churnPartitions]int64, err error) {
+	pos, err := frame.ParseID([]byte(id))
+	if err != nil {
+		return next, err
+	}
+	for _, p := range pos[0].Parts {
+		next[p.ID] = p.Next
+	}
+	return next, nil
 }

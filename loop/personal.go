@@ -36,6 +36,7 @@ func (l *Loop) stepOwn(c *conn) pumpResult {
 	}
 	for budget := pumpBytesMax; budget > 0; {
 		if l.ownHeld > ownHeldMax {
+			c.wroteAt = l.tick() // it is not the socket that refuses
 			return pumpMore
 		}
 		var state hub.OwnState
@@ -44,8 +45,8 @@ func (l *Loop) stepOwn(c *conn) pumpResult {
 		budget -= len(l.out)
 		if len(l.out) > 0 {
 			l.holdFrames(c, l.out)
-			if got := l.flush(c); got == pumpBroken || got == pumpFull && state == hub.OwnMore {
-				return got
+			if got := l.flush(c); got == pumpBroken || got == pumpFull && state != hub.OwnShared {
+				return got // a stream that holds bytes lags, whatever it waits for
 			}
 		}
 		switch state {

@@ -159,6 +159,8 @@ func (l *Loop) request(c *conn, r *http1.Request) bool {
 	grant := cors.Decide(origin)
 	l.fields = grant.AppendFields(l.fields[:0])
 	switch {
+	case !found && r.Method == http1.MethodOther: // which no path knows (RFC 9110 15.6.2)
+		return l.answer(c, r, &http1.Answer{Status: 501, Fields: l.fields, Body: "the only methods known are " + route.Methods + " and POST"})
 	case !found:
 		return l.answer(c, r, &http1.Answer{Status: 404, Fields: l.fields, Body: "no stream at this path"})
 	case r.Method == http1.MethodOptions:

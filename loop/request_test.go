@@ -99,6 +99,7 @@ func TestRequests(t *testing.T) {
 		{"no route, head", req("HEAD /nope HTTP/1.1"), []string{"HEAD"}, "404 vary=Origin", true},
 		{"post", req("POST /events HTTP/1.1", page, "Content-Length: 0"), nil, "405 " + allow + " " + granted, true},
 		{"put", req("PUT /events HTTP/1.1"), nil, "405 " + allow + " vary=Origin", true},
+		{"unknown method for no route", req("FROB /nope HTTP/1.1"), nil, "501 vary=Origin", true},
 		{"unknown method", req("FROB /events HTTP/1.1"), nil, "405 " + allow + " vary=Origin", true},
 		{"lower case", req("get /events HTTP/1.1"), nil, "405 " + allow + " vary=Origin", true},
 		{"connect", "CONNECT gw.test:443 HTTP/1.1\r\nHost: gw.test:443\r\n\r\n\x16\x03\x01", nil, "501 close vary=Origin", false},

@@ -46,7 +46,7 @@ func TestBrokerAwayAtStart(t *testing.T) {
 	c := testkit.Open(t, s.Addr, "/events")
 	for _, c := range []*testkit.Conn{c, known} {
 		c.Until(t, patience, "two heartbeats", func() bool { return c.Stream.Parser.Comments >= 3 }) // one is in the first block
-		if _, ok := c.Stream.Parser.Retry(); !ok || c.Stream.Head.StatusCode != 200 || c.Stream.Parser.LastEventID() != "" {
+		if _, ok := c.Stream.Parser.Retry(); !ok || c.Stream.Head.StatusCode != http.StatusOK || c.Stream.Parser.LastEventID() != "" {
 			t.Errorf("while Kafka is away a stream begins with %q", c.Raw)
 		}
 	}

@@ -42,9 +42,16 @@ func newBroker(t testing.TB, addr string) *broker {
 }
 
 // fake returns a broker in this process, which is yet to be started.
-func fake(t testing.TB, opts ...kfake.Opt) *broker {
+func fake(t testing.TB) *broker {
 	t.Helper()
-	b := newBroker(t, testkit.FreeAddr(t))
+	b, _ := fakeCluster(t)
+	return b
+}
+
+// fakeCluster is fake with what runs it, nil while the broker is stopped.
+func fakeCluster(t testing.TB) (b *broker, running func() *kfake.Cluster) {
+	t.Helper()
+	b = newBroker(t, testkit.FreeAddr(t))
 	_, port, err := net.SplitHostPort(b.addr)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +60,7 @@ func fake(t testing.TB, opts ...kfake.Opt) *broker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts = append(opts, kfake.NumBrokers(1), kfake.Ports(n), kfake.DataDir(t.TempDir()))
+	opts := []kfake.Opt{kfake.NumBrokers(1), kfake.Ports(n), kfake.DataDir(t.TempDir())}
 	var cluster *kfake.Cluster
 	b.start = func() {
 		t.Helper()
@@ -69,7 +76,7 @@ func fake(t testing.TB, opts ...kfake.Opt) *broker {
 		}
 	}
 	t.Cleanup(func() { b.stop() })
-	return b
+	return b, func() *kfake.Cluster { return cluster }
 }
 
 // started returns a broker in this process with topics of a number of partitions.

@@ -69,7 +69,8 @@ func (f *follower) stream(ctx context.Context) error {
 		return nil
 	}
 	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
 	if _, err := io.WriteString(conn, f.request()); err != nil {
 		return nil
 	}
@@ -212,11 +213,12 @@ func (f *follower) record(e ssetest.Event) error {
 	if err != nil {
 		return err
 	}
-	seq, last := int64(0), false
+	seq := int64(0)
 	if before, seen := f.have[int32(p)]; seen {
 		seq = before + 1
 	}
-	if last = strings.HasPrefix(rest, fmt.Sprintf("%d/%s\n", seq, lastRecord)); last {
+	last := strings.HasPrefix(rest, fmt.Sprintf("%d/%s\n", seq, lastRecord))
+	if last {
 		f.ended++
 	}
 	if want := valueOf(int32(p), seq, last); e.Data != want {

@@ -30,7 +30,7 @@ func live(t *testing.T, b *broker, topic string) {
 	old := testkit.Dial(t, s.Addr)
 	old.Send(t, "GET /events HTTP/1.0\r\n\r\n")
 	old.Until(t, patience, "first id", func() bool { return old.Stream.Parser.LastEventID() != "" })
-	if h := old.Stream.Head; h.StatusCode != 200 || h.ContentLength != -1 || h.TransferEncoding != nil {
+	if h := old.Stream.Head; h.StatusCode != http.StatusOK || h.ContentLength != -1 || h.TransferEncoding != nil {
 		t.Errorf("head of HTTP/1.0: %+v", h)
 	}
 	for round := range int64(20) {
@@ -95,12 +95,13 @@ max-event: 1KiB
 		}
 		head := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store, no-transform\r\nX-Accel-Buffering: no\r\n" +
 			"Date: .*\r\n" + regexp.QuoteMeta(c.fields) + "Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
-		want := "^" + head + `[0-9a-f]+\r\nretry: \d+\nid: v1:` + tag + `\n\n\r\n`
+		var want strings.Builder
+		want.WriteString("^" + head + `[0-9a-f]+\r\nretry: \d+\nid: v1:` + tag + `\n\n\r\n`)
 		for _, block := range c.blocks {
-			want += fmt.Sprintf(`(?:2\r\n:\n\r\n)*%x\r\n%s\r\n`, len(block), regexp.QuoteMeta(block))
+			fmt.Fprintf(&want, `(?:2\r\n:\n\r\n)*%x\r\n%s\r\n`, len(block), regexp.QuoteMeta(block))
 		}
-		if !regexp.MustCompile(want).Match(c.conn.Raw) {
-			t.Errorf("%s: got\n%q\nwant\n%s", c.name, c.conn.Raw, want)
+		if !regexp.MustCompile(want.String()).Match(c.conn.Raw) {
+			t.Errorf("%s: got\n%q\nwant\n%s", c.name, c.conn.Raw, want.String())
 		}
 	}
 }

@@ -2,6 +2,7 @@ package apptest
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	const records, clients, loops = 200, 6, 2
 	b := started(t, 2, "counted")
-	s := ready(t, b, "--route", "/events=counted", "--loops", fmt.Sprint(loops), "--heartbeat", "1h")
+	s := ready(t, b, "--route", "/events=counted", "--loops", strconv.Itoa(loops), "--heartbeat", "1h")
 	page := s.Get(t, "/metrics")
 	for _, series := range []string{
 		"tailcast_connections ", `tailcast_connections_closed_total{reason="peer"} `, `tailcast_connections_closed_total{reason="drain"} `,

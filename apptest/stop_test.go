@@ -75,10 +75,10 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainedClientsResume: a client of a node that is stopped goes on at
+// TestResumeOnAnotherNode: a client of a node that is stopped goes on at
 // another, with no record missing or twice. With one partition any position of
 // one node selects a place in the other's log.
-func TestDrainedClientsResume(t *testing.T) {
+func TestResumeOnAnotherNode(t *testing.T) {
 	t.Parallel()
 	b := started(t, 1, "resume")
 	s := ready(t, b, "--route", "/events=resume")

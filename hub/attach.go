@@ -82,6 +82,9 @@ func (f *Feed) settle(r *Reader, start Start, dst []byte) (Placement, []byte) {
 			case fit == fitsHere:
 				return Placement{Place: place, Behind: place < f.log.end}, frame.AppendID(dst, want)
 			case fit == fitsOwn, f.hub.opts.History != nil:
+				if fit == fitsNot {
+					f.stats.Older++
+				}
 				return Placement{Own: f.own(r, start, want, nil)}, frame.AppendID(dst, want)
 			}
 			latest.Resync = frame.UnknownID

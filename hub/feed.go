@@ -84,6 +84,7 @@ type Stats struct {
 	Refused   uint64 // of partitions outside 0 to partitionsMax-1, and ignored
 	Heartbeat uint64
 	Behind    uint64                  // streams placed before the end of the log
+	Older     uint64                  // streams that began with history
 	Resyncs   map[frame.Reason]uint64 // events sent, by reason
 }
 

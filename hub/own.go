@@ -101,7 +101,7 @@ func (o *Own) Step(dst []byte, most int, now time.Time) ([]byte, OwnState) {
 	limit := len(dst) + most
 	begin := len(dst)
 	dst, state := o.step(dst, limit, now)
-	if len(dst) > begin {
+	if len(dst) > begin || o.toldAt.IsZero() { // at first Attach told it
 		o.toldAt = now
 	} else if (state == OwnIdle || state == OwnReading) && now.Sub(o.toldAt) >= f.hub.opts.Heartbeat {
 		dst = o.beat(dst)

@@ -51,7 +51,7 @@ func serve(ctx context.Context, cfg *config.Config, stderr io.Writer) error {
 func open(cfg *config.Config, log *slog.Logger, pages func(streams net.Addr) http.Handler) (*gateway, error) {
 	g := &gateway{cfg: cfg, log: log}
 	var err error
-	if g.tail, err = kafkatail.New(kafkaConfig(cfg.Kafka), log); err != nil {
+	if g.tail, err = kafkatail.New(kafkaConfig(cfg), log); err != nil {
 		return nil, err
 	}
 	if g.loops, err = loop.New(loopConfig(cfg, log)); err != nil {
@@ -59,7 +59,7 @@ func open(cfg *config.Config, log *slog.Logger, pages func(streams net.Addr) htt
 	}
 	g.hub = hub.New(hub.Options{
 		LogBytes: int64(cfg.LogBytes), LogBytesTotal: int64(cfg.LogBytesTotal), Heartbeat: cfg.Heartbeat,
-		ReplayMax: int64(cfg.ReplayMax), ReplayScan: int64(cfg.ReplayScan), Replays: cfg.Replays,
+		History: g.tail.History(), ReplayMax: int64(cfg.ReplayMax), ReplayScan: int64(cfg.ReplayScan), Replays: cfg.Replays,
 	}, g.loops.Mailboxes())
 	site, err := g.site()
 	if err != nil {
@@ -164,8 +164,10 @@ func loopConfig(cfg *config.Config, log *slog.Logger) loop.Config {
 	}
 }
 
-func kafkaConfig(k config.Kafka) kafkatail.Config {
+func kafkaConfig(cfg *config.Config) kafkatail.Config {
+	k := &cfg.Kafka
 	return kafkatail.Config{
+		Warmup:  int64(cfg.Warmup),
 		Brokers: k.Brokers, ClientID: k.ClientID, Isolation: string(k.Isolation), Rack: k.Rack,
 		TLS: kafkatail.TLS{
 			On: k.TLS.Enabled, CA: k.TLS.CAFile, Cert: k.TLS.CertFile, Key: k.TLS.KeyFile,

@@ -76,6 +76,7 @@ func (g *gateway) hubStats() admin.HubStats {
 		s.Replaced += snap.Stats.Replaced
 		s.NamesRefused += snap.Stats.Unnamed
 		s.Replays["log"] += snap.Stats.Behind
+		s.Replays["kafka"] += snap.Stats.Older
 		for reason, n := range snap.Stats.Resyncs {
 			s.Resyncs[string(reason)] += n
 		}

@@ -1,0 +1,435 @@
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// got is one record as a client or the ledger saw it.
+type got struct {
+	offset uint32
+	sum    uint32 // of key and value; skipped for one that was too large
+}
+
+// skipped stands for the value of a record larger than --max-event.
+const skipped = math.MaxUint32
+
+// sum is how values are compared.
+func sum(key, value []byte) uint32 { return crc32.Update(crc32.ChecksumIEEE(key), crc32.IEEETable, value) }
+
+// jump is a place where a stream went on elsewhere, as a resync event said.
+type jump struct {
+	at     int // records of the partition before it
+	from   int64
+	to     int64
+	reason string
+}
+
+// notice is a resync event.
+type notice struct {
+	Reason string
+	Topics map[string][]lost
+}
+
+type lost struct {
+	Partition int32
+	From, To  int64
+}
+
+// client follows the topic as a browser does: it keeps the id of the last
+// whole block, and sends it when it connects anew.
+type client struct {
+	run  *run
+	n    int
+	draw *rand.Rand
+
+	id     string
+	pos    vector // that id's
+	begun  bool   // pos is known
+	start  vector
+	got    [partsMax][]got
+	jumps  [partsMax][]jump
+	notice []notice
+	last   int // the node of the last connection; -1: none yet
+
+	// Of the connection.
+	placed bool // its first id came
+	moved  bool // that was another than the client's: a resync is due
+	before vector
+
+	done   atomic.Bool
+	failed error // what it objects to; read when done
+}
+
+// follow connects again and again until the run's end is read.
+func (c *client) follow(ctx context.Context) {
+	defer c.done.Store(true)
+	for ctx.Err() == nil && !c.finished() {
+		if err := c.connect(ctx); err != nil {
+			c.failed = fmt.Errorf("client %d at %q: %w", c.n, c.id, err)
+			return
+		}
+	}
+}
+
+// finished reports whether the client has all there will ever be.
+func (c *client) finished() bool {
+	end := c.run.end.Load()
+	if end == nil || !c.begun || c.moved {
+		return false
+	}
+	for p, next := range end {
+		if c.pos[p] < next {
+			return false
+		}
+	}
+	return true
+}
+
+// plan is what a client does to one connection.
+type plan struct {
+	kind  string
+	bytes int           // to read before it does it; -1: no matter
+	after time.Duration // time before it does it; 0: no matter
+	pause time.Duration // offline after the end
+	reset bool          // it ends the connection by RST
+	slow  bool          // it reads in small sips
+}
+
+// planned draws a plan. The first clients of a run are steady: only the
+// gateways end their streams.
+func (c *client) planned() plan {
+	d := c.draw
+	p := plan{kind: "steady", bytes: -1}
+	if c.n%8 == 0 || c.run.end.Load() != nil {
+		return p
+	}
+	p.reset = d.IntN(2) == 0
+	switch k := d.IntN(100); {
+	case k < 45:
+		p.kind, p.bytes = "cut", 1+int(math.Exp(d.Float64()*math.Log(400_000)))
+	case k < 55:
+		p.kind, p.after = "leave", time.Duration(d.IntN(3000))*time.Millisecond
+	case k < 75:
+		p.kind, p.after = "offline", time.Duration(d.IntN(3000))*time.Millisecond
+		p.pause = time.Duration(d.IntN(int(c.run.o.offline)))
+	case k < 85:
+		p.kind, p.bytes = "stall", d.IntN(100_000)
+	case k < 95:
+		p.kind, p.slow, p.bytes = "slow", true, 1+d.IntN(200_000)
+	default:
+		p.kind, p.after = "stay", 5*time.Second+time.Duration(d.IntN(10_000))*time.Millisecond
+	}
+	return p
+}
+
+// connect follows one connection to its end; the error is what the client
+// objects to, not what befell the connection.
+func (c *client) connect(ctx context.Context) error {
+	p := c.planned()
+	node := c.draw.IntN(len(c.run.nodes))
+	dialer := net.Dialer{Timeout: 2 * time.Second}
+	if p.kind == "stall" || p.slow {
+		dialer.Control = smallWindow
+	}
+	conn, err := dialer.DialContext(ctx, "tcp", c.run.nodes[node].Addr)
+	if err != nil {
+		c.run.count("refused", 1)
+		c.sleep(ctx, 20*time.Millisecond+time.Duration(c.draw.IntN(100))*time.Millisecond)
+		return nil
+	}
+	c.run.count("connects", 1)
+	if c.id != "" {
+		c.run.count("resumes", 1)
+		if node != c.last {
+			c.run.count("node switches", 1)
+		}
+	}
+	c.last = node
+	if p.kind != "steady" {
+		c.run.count("client "+p.kind, 1)
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if _, err := io.WriteString(conn, c.request()); err != nil {
+		return nil
+	}
+	if err := c.read(ctx, conn.(*net.TCPConn), p); err != nil {
+		return err
+	}
+	if c.moved {
+		// A browser has taken the id, and nobody told the page.
+		return fmt.Errorf("the stream's first id was not the client's %v, and the connection ended before a resync event", c.before)
+	}
+	if p.reset {
+		_ = conn.(*net.TCPConn).SetLinger(0)
+	}
+	conn.Close()
+	c.sleep(ctx, p.pause)
+	return nil
+}
+
+// smallWindow makes a stalled reader show soon.
+func smallWindow(_, _ string, rc syscall.RawConn) error {
+	return rc.Control(func(fd uintptr) {
+		_ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096)
+	})
+}
+
+// request is the head of the next request.
+func (c *client) request() string {
+	target, header := "/events", ""
+	switch {
+	case c.id == "":
+	case c.draw.IntN(2) == 0:
+		target += "?lastEventId=" + url.QueryEscape(c.id)
+	default:
+		header = "Last-Event-ID: " + c.id + "\r\n"
+	}
+	return "GET " + target + " HTTP/1.1\r\nHost: chaos\r\n" + header + "\r\n"
+}
+
+// pollEvery is how often a client without anything to read looks up.
+const pollEvery = 250 * time.Millisecond
+
+// read reads until the connection's end, or the plan's.
+func (c *client) read(ctx context.Context, conn *net.TCPConn, p plan) error {
+	c.placed, c.moved = false, false
+	each := func(block []byte) error {
+		e, err := parse(block)
+		if err == nil {
+			err = c.take(e)
+		}
+		if err != nil {
+			return fmt.Errorf("%w in block %.300q", err, block)
+		}
+		return nil
+	}
+	var s blocks
+	buf := make([]byte, 16<<10)
+	began := time.Now()
+	for !c.finished() {
+		b := buf
+		if p.bytes >= 0 {
+			if p.bytes == 0 {
+				switch {
+				case p.kind != "stall":
+					return nil
+				case !c.stalled(ctx):
+					return nil
+				}
+				p.bytes = -1
+				continue
+			}
+			b = buf[:min(len(buf), p.bytes)]
+		}
+		if p.slow {
+			b = b[:min(len(b), 512)]
+			c.sleep(ctx, time.Duration(c.draw.IntN(10))*time.Millisecond)
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(pollEvery))
+		n, err := conn.Read(b)
+		if p.bytes > 0 {
+			p.bytes -= n
+		}
+		if bad := s.feed(b[:n], each); bad != nil {
+			return bad
+		}
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+		case err != nil:
+			if !errors.Is(err, io.EOF) {
+				c.run.count("streams reset", 1)
+			}
+			return nil
+		}
+		if p.after > 0 && time.Since(began) > p.after {
+			return nil
+		}
+		if c.run.end.Load() != nil && p.kind != "steady" {
+			return nil // no more of it
+		}
+	}
+	return nil
+}
+
+// stalled reads nothing for longer than the gateway stands; it reports whether
+// the client reads on then, to see how it ended.
+func (c *client) stalled(ctx context.Context) bool {
+	c.sleep(ctx, stallMax+time.Duration(c.draw.IntN(2000))*time.Millisecond)
+	return c.draw.IntN(2) == 0
+}
+
+// sleep waits, but not beyond the run's end.
+func (c *client) sleep(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	case <-c.run.ending:
+	}
+}
+
+// take judges a block.
+func (c *client) take(e event) error {
+	if len(e.id) == 0 {
+		if len(e.data) > 0 {
+			return errors.New("an event without an id")
+		}
+		return nil // heartbeat, the first block while Kafka is away, or the last one
+	}
+	first := !c.placed
+	c.placed = true
+	pos, _, err := parseID(e.id)
+	if err != nil {
+		return err
+	}
+	defer func() { c.id = string(e.id) }()
+	switch {
+	case !c.begun:
+		c.begun, c.start, c.pos = true, pos, pos
+		if len(e.data) > 0 {
+			return errors.New("the first id came with an event")
+		}
+		return nil
+	case first:
+		if c.moved = pos != c.pos; c.moved {
+			c.before, c.pos = c.pos, pos
+		}
+		return nil
+	case string(e.name) == "resync":
+		return c.resync(e.data, pos)
+	case c.moved:
+		return fmt.Errorf("the stream went on elsewhere without a word; the client was at %v", c.before)
+	case len(e.data) > 0:
+		err = c.record(e, pos)
+	}
+	if err != nil {
+		return err
+	}
+	return c.advance(pos)
+}
+
+// advance moves the client to pos, which may pass over what holds no records.
+func (c *client) advance(pos vector) error {
+	for p := range pos {
+		switch {
+		case c.pos[p] == unknown && pos[p] != unknown && len(c.got[p]) == 0:
+			c.start[p] = pos[p]
+		case pos[p] < c.pos[p]:
+			return fmt.Errorf("partition %d went back from %d to %d", p, c.pos[p], pos[p])
+		}
+	}
+	c.pos = pos
+	return nil
+}
+
+// record notes a record and moves the client behind it.
+func (c *client) record(e event, pos vector) error {
+	p, g, err := envelope(e, c.run.o.topic)
+	if err != nil {
+		return err
+	}
+	offset := int64(g.offset)
+	switch {
+	case offset < c.pos[p]:
+		return fmt.Errorf("record %d/%d came again, the client is at %d", p, offset, c.pos[p])
+	case pos[p] != offset+1:
+		return fmt.Errorf("the id of record %d/%d is at %d", p, offset, pos[p])
+	case c.pos[p] == unknown:
+		c.start[p] = offset
+	}
+	c.got[p] = append(c.got[p], g)
+	c.pos[p] = pos[p]
+	c.run.records.Add(1)
+	return nil
+}
+
+// resync notes that the stream goes on elsewhere. What it says is lost must be
+// what is lost.
+func (c *client) resync(data []byte, pos vector) error {
+	var n notice
+	if err := json.Unmarshal(data, &n); err != nil {
+		return err
+	}
+	before := c.pos
+	if c.moved {
+		before, c.moved = c.before, false
+	}
+	c.run.count("resync "+n.Reason, 1)
+	c.notice = append(c.notice, n)
+	if err := c.run.o.judge(n.Reason, n.Topics[c.run.o.topic], before, pos); err != nil {
+		return fmt.Errorf("%w; the client was at %v", err, before)
+	}
+	for p := range pos {
+		if pos[p] != before[p] {
+			c.jumps[p] = append(c.jumps[p], jump{len(c.got[p]), before[p], pos[p], n.Reason})
+		}
+	}
+	c.pos = pos
+	return nil
+}
+
+// envelope reads an event's data: where its record is, and the sum of it.
+func envelope(e event, topic string) (partition int, g got, err error) {
+	rest := e.data
+	field := func(before, after string) (value []byte) {
+		if err != nil {
+			return nil
+		}
+		var ok bool
+		if rest, ok = bytes.CutPrefix(rest, []byte(before)); !ok {
+			err = fmt.Errorf("no %q where it should be", before)
+			return nil
+		}
+		value, rest, ok = bytes.Cut(rest, []byte(after))
+		if !ok {
+			err = fmt.Errorf("no %q where it should be", after)
+		}
+		return value
+	}
+	if name := field(`{"topic":"`, `","partition":`); err == nil && string(name) != topic {
+		return 0, g, fmt.Errorf("a record of topic %q", name)
+	}
+	p, perr := number(field("", `,"offset":`))
+	o, oerr := number(field("", `,"`))
+	if err = errors.Join(err, perr, oerr); err != nil || p >= partsMax || o >= math.MaxUint32 {
+		return 0, g, fmt.Errorf("no envelope: %w", err)
+	}
+	g.offset = uint32(o)
+	switch string(e.name) {
+	case "":
+		field(`timestamp":`, `,"key":"`)
+		key := field("", `","headers":[],"value":"`)
+		g.sum = sum(key, field("", `"}`))
+	case "delete":
+		field(`timestamp":`, `,"key":"`)
+		g.sum = sum(field("", `","headers":[],"value":null}`), nil)
+	case "skipped":
+		field(`size":`, `}`)
+		g.sum = skipped
+	default:
+		err = fmt.Errorf("event %q", e.name)
+	}
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%.40q behind the envelope", rest)
+	}
+	return int(p), g, err
+}

@@ -1,0 +1,106 @@
+package chaos
+
+import (
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+func TestChaos(t *testing.T) {
+	f := newFake(t, "chaos", 3)
+	r := newRun(t, options{
+		topic: "chaos", brokers: f.ListenAddrs(), parts: 3, grow: 6, clients: 60, rate: 400,
+		duration: 6 * time.Second, offline: 4 * time.Second, faults: f.faults(), heal: f.heal,
+	})
+	r.play()
+	f.report(r)
+}
+
+// fake is a cluster of three brokers in this process.
+type fake struct {
+	*kfake.Cluster
+	topic string
+	cut   atomic.Int64 // requests yet to be answered by the end of the connection
+	cuts  atomic.Int64
+	given []*kfake.FaultHandle
+}
+
+func newFake(t *testing.T, topic string, parts int32) *fake {
+	t.Helper()
+	c, err := kfake.NewCluster(kfake.NumBrokers(3), kfake.SeedTopics(parts, topic))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	f := &fake{Cluster: c, topic: topic}
+	for _, key := range []kmsg.Key{kmsg.Fetch, kmsg.ListOffsets, kmsg.Metadata, kmsg.OffsetForLeaderEpoch, kmsg.Produce} {
+		c.ControlKey(key.Int16(), f.control)
+	}
+	return f
+}
+
+var errCut = errors.New("cut")
+
+// control ends connections while there are some to be cut.
+func (f *fake) control(kmsg.Request) (kmsg.Response, error, bool) { //nolint:revive // kfake's signature
+	f.KeepControl()
+	if f.cut.Load() <= 0 || rand.IntN(2) == 0 {
+		return nil, nil, false
+	}
+	f.cut.Add(-1)
+	f.cuts.Add(1)
+	return nil, errCut, true
+}
+
+// faulty are errors that brokers answer with and that pass.
+var faulty = []struct {
+	key  kmsg.Key
+	errs []*kerr.Error
+}{
+	{kmsg.Fetch, []*kerr.Error{
+		kerr.NotLeaderForPartition, kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.InconsistentTopicID, kerr.FencedLeaderEpoch,
+		kerr.UnknownLeaderEpoch, kerr.ReplicaNotAvailable, kerr.KafkaStorageError, kerr.OffsetNotAvailable, kerr.OffsetOutOfRange,
+		kerr.CorruptMessage, kerr.UnknownServerError,
+	}},
+	{kmsg.ListOffsets, []*kerr.Error{
+		kerr.NotLeaderForPartition, kerr.LeaderNotAvailable, kerr.OffsetNotAvailable, kerr.UnknownTopicOrPartition, kerr.UnknownServerError,
+	}},
+	{kmsg.Metadata, []*kerr.Error{kerr.LeaderNotAvailable, kerr.UnknownTopicOrPartition, kerr.UnknownServerError}},
+}
+
+// faults are what this cluster does to those who read.
+func (f *fake) faults() []fault {
+	return []fault{
+		{"leaders shuffled", 6, func(*rand.Rand) { f.ShufflePartitionLeaders() }},
+		{"connections cut", 6, func(d *rand.Rand) { f.cut.Store(1 + d.Int64N(20)) }},
+		{"errors injected", 12, func(d *rand.Rand) {
+			kind := faulty[d.IntN(len(faulty))]
+			f.given = append(f.given, f.Fault(kfake.Fault{
+				Keys: []kmsg.Key{kind.key}, Topic: f.topic, Err: kind.errs[d.IntN(len(kind.errs))], Count: 1 + d.IntN(8),
+			}))
+		}},
+		{"coordinators moved", 2, func(*rand.Rand) { f.RehashCoordinators() }},
+	}
+}
+
+// heal takes back every fault that did not strike.
+func (f *fake) heal() {
+	f.cut.Store(0)
+	for _, h := range f.given {
+		h.Remove()
+	}
+}
+
+func (f *fake) report(r *run) {
+	hits := 0
+	for _, h := range f.given {
+		hits += h.Hits()
+	}
+	r.t.Logf("%8d  requests answered by an injected error, %d by the end of the connection", hits, f.cuts.Load())
+}

@@ -1,0 +1,385 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"tailcast/internal/testkit"
+)
+
+// stallMax is the gateways' --stall.
+const stallMax = time.Second
+
+// options say what a run is made of.
+type options struct {
+	topic    string
+	brokers  []string
+	parts    int // at first
+	grow     int // partitions it may grow to
+	clients  int
+	rate     int // records a second
+	duration time.Duration
+	offline  time.Duration // most that a client stays away
+	follow   bool          // the ledger reads along: records will be deleted
+	serve    []string      // more flags of the gateways
+	faults   []fault       // what befalls brokers; faults of gateways are added
+	heal     func()        // ends what faults began
+
+	// judge objects to a resync event: what it says, and where the stream was
+	// and went on.
+	judge func(reason string, said []lost, before, after vector) error
+}
+
+// fault is something that the run does now and then, in the test's goroutine.
+type fault struct {
+	kind   string
+	weight int
+	do     func(draw *rand.Rand)
+}
+
+// run is one run.
+type run struct {
+	o    options
+	t    *testing.T
+	seed uint64
+
+	nodes   []*testkit.Server
+	up      []time.Time // when a node that was ended is started again; zero: it runs
+	parts   atomic.Int32
+	clients []*client
+	ledger  ledger
+	acked   acked
+
+	records atomic.Int64
+	end     atomic.Pointer[vector] // what every client must reach
+	ending  chan struct{}          // closed when nothing more is to befall anybody
+
+	mu     sync.Mutex
+	counts map[string]int
+	kafka  []*kgo.Client
+	adm    *kadm.Client // of the test's goroutine
+}
+
+// none objects to every resync.
+func none(reason string, said []lost, _, after vector) error {
+	return fmt.Errorf("resync %s, %v, goes on at %v: nothing was lost", reason, said, after)
+}
+
+func newRun(t *testing.T, o options) *run {
+	t.Helper()
+	o.duration, o.clients, o.rate = or(*durationFlag, o.duration), or(*clientsFlag, o.clients), or(*rateFlag, o.rate)
+	if o.judge == nil {
+		o.judge = none
+	}
+	r := &run{o: o, t: t, seed: seed(t), ending: make(chan struct{}), counts: map[string]int{}}
+	r.parts.Store(int32(o.parts))
+	r.ledger.run = r
+	t.Cleanup(func() {
+		for _, cl := range r.kafka {
+			cl.Close()
+		}
+	})
+	return r
+}
+
+// rand is a source of its own for each thing that draws, so that what one
+// draws does not hang on when others do.
+func (r *run) rand(name string) *rand.Rand {
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return rand.New(rand.NewPCG(r.seed, h.Sum64()))
+}
+
+func (r *run) count(what string, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts[what] += n
+}
+
+// client is a Kafka client that writes records where they say. It is closed
+// when the test ends, at the latest.
+func (r *run) client(opts ...kgo.Opt) *kgo.Client {
+	cl, err := kgo.NewClient(append([]kgo.Opt{
+		kgo.SeedBrokers(r.o.brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0),
+		kgo.MetadataMinAge(100 * time.Millisecond), kgo.MetadataMaxAge(2 * time.Second), kgo.DisableClientMetrics(),
+		kgo.RetryBackoffFn(func(int) time.Duration { return 50 * time.Millisecond }),
+	}, opts...)...)
+	if err != nil {
+		panic("BUG: chaos: " + err.Error())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kafka = append(r.kafka, cl)
+	return cl
+}
+
+// serve starts a gateway.
+func (r *run) serve() *testkit.Server {
+	r.t.Helper()
+	path := filepath.Join(r.t.TempDir(), "tailcast.yaml")
+	text := "routes:\n  - path: /events\n    topic: " + r.o.topic + "\n    format: envelope\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	flags := []string{
+		"--config", path, "--kafka-brokers", strings.Join(r.o.brokers, ","), "--loops", "2",
+		"--log-bytes", "512KiB", "--max-lag", "128KiB", "--max-event", strconv.Itoa(maxEvent), "--stall", stallMax.String(),
+		"--heartbeat", "1s", "--retry", "1s", "--drain", "1s", "--drain-delay", "0s",
+		"--replay-max", "2000000000", "--replay-scan", "1TiB",
+	}
+	return testkit.Tailcast(r.t, "serve", append(flags, r.o.serve...)...)
+}
+
+// play does all of it: a run from its beginning to the comparison.
+func (r *run) play() {
+	t := r.t
+	t.Helper()
+	for range 2 {
+		r.nodes = append(r.nodes, r.serve())
+		r.up = append(r.up, time.Time{})
+	}
+	for _, n := range r.nodes {
+		n.Ready(t, patience)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var clients, producers, reader sync.WaitGroup
+	t.Cleanup(func() { cancel(); clients.Wait(); producers.Wait(); reader.Wait() })
+	r.ledger.open()
+	if r.o.follow {
+		reader.Go(func() { r.ledger.read(ctx, r.read) })
+	}
+	write, stop := context.WithTimeout(ctx, r.o.duration)
+	defer stop()
+	producers.Go(func() { r.plain(write, "plain", r.o.rate/2) })
+	for i := range 2 {
+		producers.Go(func() { r.transactions(write, fmt.Sprint("tx", i), r.o.rate/4) })
+	}
+	for i := range r.o.clients {
+		c := &client{run: r, n: i, draw: r.rand(fmt.Sprint("client ", i)), last: -1}
+		r.clients = append(r.clients, c)
+		clients.Go(func() {
+			if i%3 == 0 { // the others are there from the beginning
+				c.sleep(ctx, time.Duration(c.draw.Int64N(int64(r.o.duration/2))))
+			}
+			c.follow(ctx)
+		})
+	}
+	began := time.Now()
+	r.haunt(write)
+	producers.Wait()
+	r.finish()
+	close(r.ending)
+	reader.Go(func() { r.ledger.read(ctx, r.read) })
+	r.await("every client has the end", func() bool {
+		return !slices.ContainsFunc(r.clients, func(c *client) bool { return !c.done.Load() })
+	})
+	r.await("the ledger has the end", r.read)
+	cancel()
+	clients.Wait()
+	reader.Wait()
+	t.Logf("played for %v", time.Since(began).Round(100*time.Millisecond))
+	r.compare()
+}
+
+// haunt does what befalls brokers and gateways until ctx ends, and then what
+// is needed for all of them to run again.
+func (r *run) haunt(ctx context.Context) {
+	draw := r.rand("faults")
+	faults := append(slices.Clone(r.o.faults),
+		fault{"gateway killed", 3, func(d *rand.Rand) { r.endNode(d.IntN(2), syscall.SIGKILL, d) }},
+		fault{"gateway stopped", 3, func(d *rand.Rand) { r.endNode(d.IntN(2), syscall.SIGTERM, d) }},
+		fault{"both gateways killed", 1, func(d *rand.Rand) { r.endNode(0, syscall.SIGKILL, d); r.endNode(1, syscall.SIGKILL, d) }},
+		fault{"partitions grown", 2, func(*rand.Rand) { r.grow() }},
+	)
+	total := 0
+	for _, f := range faults {
+		total += f.weight
+	}
+	for {
+		pause := time.NewTimer(time.Duration(200+draw.IntN(800)) * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			r.raise(true)
+			r.o.heal()
+			return
+		case <-pause.C:
+		}
+		r.raise(false)
+		k := draw.IntN(total)
+		for _, f := range faults {
+			if k -= f.weight; k < 0 {
+				r.count("fault: "+f.kind, 1)
+				f.do(draw)
+				break
+			}
+		}
+	}
+}
+
+// endNode ends a gateway and says when it shall run again.
+func (r *run) endNode(i int, sig syscall.Signal, d *rand.Rand) {
+	away := time.Duration(d.IntN(2000)) * time.Millisecond
+	if r.up[i].IsZero() {
+		r.nodes[i].Signal(r.t, sig)
+		r.up[i] = time.Now().Add(away)
+	}
+}
+
+// raise starts the gateways whose time has come; all of them at the end.
+func (r *run) raise(all bool) {
+	for i, n := range r.nodes {
+		switch {
+		case r.up[i].IsZero() && n.Exited():
+			r.t.Fatalf("gateway %d ended by itself:\n%s", i, n.Stderr.String())
+		case r.up[i].IsZero():
+		case all:
+			testkit.Eventually(r.t, patience, "end of a gateway", n.Exited)
+			n.Again(r.t)
+			r.up[i] = time.Time{}
+		case n.Exited() && time.Now().After(r.up[i]):
+			n.Again(r.t)
+			r.up[i] = time.Time{}
+		}
+	}
+}
+
+// grow adds a partition.
+func (r *run) grow() {
+	n := int(r.parts.Load()) + 1
+	if n > r.o.grow {
+		return
+	}
+	resp, err := r.admin().UpdatePartitions(r.within(), n, r.o.topic)
+	if err == nil {
+		err = resp.Error()
+	}
+	if err != nil {
+		r.count("growth failed", 1) // a broker was away
+		return
+	}
+	r.parts.Store(int32(n))
+}
+
+// finish writes a last record to every partition: the clients and the ledger
+// are done behind it.
+func (r *run) finish() {
+	r.t.Helper()
+	cl := r.client()
+	var end vector
+	var recs []*kgo.Record
+	for p := range r.parts.Load() {
+		recs = append(recs, &kgo.Record{Topic: r.o.topic, Partition: p, Key: []byte("last"), Value: fmt.Append(nil, "last ", p)})
+	}
+	if err := cl.ProduceSync(r.within(), recs...).FirstErr(); err != nil {
+		r.t.Fatalf("the last records: %v", err)
+	}
+	for _, rec := range recs {
+		end[rec.Partition] = rec.Offset + 1
+	}
+	r.acked.add(recs...)
+	r.end.Store(&end)
+}
+
+// read reports whether the ledger has all there is.
+func (r *run) read() bool {
+	end := r.end.Load()
+	if end == nil {
+		return false
+	}
+	at := r.ledger.behind()
+	for p, next := range end {
+		if at[p] < next {
+			return false
+		}
+	}
+	return true
+}
+
+// await waits until done; the report is written even if that never is.
+func (r *run) await(what string, done func() bool) {
+	r.t.Helper()
+	for deadline := time.Now().Add(patience + r.o.duration/4); !done(); time.Sleep(20 * time.Millisecond) { //nolint:forbidigo // this is the wait for a condition
+		if time.Now().After(deadline) {
+			r.t.Errorf("%s: not within %v", what, patience)
+			return
+		}
+	}
+}
+
+// compare compares every client with the log, and reports.
+func (r *run) compare() {
+	t := r.t
+	t.Helper()
+	if r.ledger.bad != nil {
+		t.Error(r.ledger.bad)
+	}
+	records, compared := 0, 0
+	for p := range r.ledger.log {
+		records += len(r.ledger.log[p])
+	}
+	var bad []mismatch
+	for _, c := range r.clients {
+		if c.failed != nil {
+			t.Error(c.failed)
+		}
+		n, wrong := r.ledger.compare(c)
+		compared += n
+		bad = append(bad, wrong...)
+		if !c.begun {
+			t.Errorf("client %d never had a stream", c.n)
+		}
+	}
+	have, missing := r.acked.missing(&r.ledger)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, what := range slices.Sorted(maps.Keys(r.counts)) {
+		t.Logf("%8d  %s", r.counts[what], what)
+	}
+	t.Logf("%8d  records in the log (%d confirmed ones among them, %d of unknown fate)", records, have, r.acked.bad)
+	t.Logf("%8d  records compared, of %d clients", compared, len(r.clients))
+	t.Logf("%8d  mismatches", len(bad))
+	for i, m := range bad {
+		if i == 20 {
+			t.Errorf("and %d more", len(bad)-i)
+			break
+		}
+		t.Error(m)
+	}
+	if missing > 0 {
+		t.Errorf("the log lacks %d records that were confirmed: the comparison is worth nothing", missing)
+	}
+	if int64(compared) != r.records.Load() && len(bad) == 0 {
+		t.Errorf("%d records were compared, %d received", compared, r.records.Load())
+	}
+}
+
+func (r *run) admin() *kadm.Client {
+	if r.adm == nil {
+		r.adm = kadm.NewClient(r.client())
+	}
+	return r.adm
+}
+
+// within is a context for one step.
+func (r *run) within() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	r.t.Cleanup(cancel)
+	return ctx
+}

@@ -111,7 +111,7 @@ func TestPersonalStreamsShareABudget(t *testing.T) {
 		t.Fatalf("got %d events; open: %t", len(got), p.near.open)
 	}
 	r.l.ownHeld = 0
-	r.later(lookEvery)
+	r.later(time.Second)
 	if got := p.events(); len(got) != 5 {
 		t.Errorf("got %d events when there was room", len(got))
 	}

@@ -99,6 +99,7 @@ func beatWaiting(r *rig) {
 
 // TestStreamWaitsForItsFeed is the same by the hub's own clock.
 func TestStreamWaitsForItsFeed(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(as *setup) { as.hub.Heartbeat = time.Second })
 	c := s.get("/events")
 	c.expect("retry: ", ":\n", ":\n")
@@ -110,6 +111,7 @@ func TestStreamWaitsForItsFeed(t *testing.T) {
 
 // TestStreamHeartbeats of an open feed are frames of the log, for all.
 func TestStreamHeartbeats(t *testing.T) {
+	t.Parallel()
 	s := start(t, func(as *setup) { as.hub.Heartbeat = time.Second })
 	s.open(1)
 	c, d := s.get("/events"), s.get("/events")

@@ -54,7 +54,7 @@ func fixture(t testing.TB, sink hub.Sink, n int) (r *reader, ft *kgo.FetchTopic,
 	id := frame.TopicID{1}
 	tail.topics["a"] = &topic{
 		name: "a", id: id, state: Tailing, opened: true,
-		parts: []partition{{reading: true, end: -1}},
+		parts: []partition{{reading: true, start: -1, end: -1}},
 		subs:  []subscription{{sink: sink, open: true, id: id}},
 	}
 	r = &reader{t: tail, seeks: make(seeks), polls: 1}

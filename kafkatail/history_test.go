@@ -127,19 +127,24 @@ func fill(t testing.TB, client func(...kgo.Opt) *kgo.Client, topic string, p int
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	var cls []*kgo.Client
-	for _, codec := range codecs {
-		cls = append(cls, client(kgo.ProducerBatchCompression(codec), kgo.ManualFlushing()))
-	}
-	for len(values) < n {
+	write := func(cl *kgo.Client, n int) {
 		base := int64(len(values))
 		var recs []*kgo.Record
-		for range 1 + rnd.IntN(60) {
+		for range n {
 			v := fmt.Sprintf("%d %s", len(values), strings.Repeat("abcd", rnd.IntN(100)))
 			recs = append(recs, &kgo.Record{Topic: topic, Partition: p, Value: []byte(v), Headers: []kgo.RecordHeader{{Key: "n", Value: []byte(v[:1])}}})
 			values, bases = append(values, v), append(bases, base)
 		}
-		oneBatch(t, cls[rnd.IntN(len(cls))], recs...)
+		oneBatch(t, cl, recs...)
+	}
+	var cls []*kgo.Client
+	for _, codec := range codecs {
+		cl := client(kgo.ProducerBatchCompression(codec), kgo.ManualFlushing())
+		write(cl, 1) // what waits for a client's first metadata may be cut in two
+		cls = append(cls, cl)
+	}
+	for len(values) < n {
+		write(cls[rnd.IntN(len(cls))], 1+rnd.IntN(60))
 	}
 	return values, bases
 }

@@ -79,6 +79,9 @@ func (k *keeper) round(ctx context.Context) time.Duration {
 	}
 	t.reached(err)
 	if err != nil {
+		if t.warming() { // it may have taken long enough
+			k.carryOut(ctx, func(r *reader) { r.announce() })
+		}
 		k.failed++
 		return t.cfg.Timing.backoff(k.failed)
 	}
@@ -113,7 +116,7 @@ func (k *keeper) wait(now time.Time) time.Duration {
 // look asks for the offsets that reconcile needs.
 func (k *keeper) look(ctx context.Context, topics map[string]topicMeta) *view {
 	v := &view{at: time.Now(), topics: topics, asked: make(map[place]int64), probes: make(map[place]probed)}
-	var starts, ends, probes []place
+	var places, probes []place
 	t := k.t
 	t.mu.Lock()
 	for name, m := range topics {
@@ -121,33 +124,24 @@ func (k *keeper) look(ctx context.Context, topics map[string]topicMeta) *view {
 		if tp == nil || m.err != nil {
 			continue
 		}
-		fresh := m.id != tp.id
-		again := tp.id != (frame.TopicID{})
 		for i, leader := range m.leaders {
 			if leader == noLeader {
 				continue
 			}
 			pl := place{name, int32(i)}
-			ends = append(ends, pl)
+			places = append(places, pl)
 			p := tp.part(pl.partition)
-			if fresh || p == nil {
-				if tp.whole || fresh && again {
-					starts = append(starts, pl)
-				}
+			if m.id != tp.id || p == nil {
 				continue
 			}
 			v.asked[pl] = p.next
-			if p.outOfRange || p.next == frame.Unknown && tp.whole {
-				starts = append(starts, pl)
-			}
 			if len(probes) < probesMax && t.suspect(tp, p, v.at) {
 				probes = append(probes, pl)
 			}
 		}
 	}
 	t.mu.Unlock()
-	v.starts = k.lister.offsets(ctx, starts, atStart)
-	v.ends = k.lister.offsets(ctx, ends, atEnd)
+	v.starts, v.ends = k.lister.extents(ctx, places)
 	for _, pl := range probes {
 		m := topics[pl.topic]
 		v.probes[pl] = k.lister.probe(ctx, pl, m.id, m.leaders[pl.partition], v.asked[pl])
@@ -256,7 +250,7 @@ func (t *Tail) unsettled() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, tp := range t.topics {
-		if tp.state == Opening || !tp.missingSince.IsZero() || tp.state == Failing && kerr.IsRetriable(tp.err) {
+		if tp.state == Opening || tp.warm != nil || !tp.missingSince.IsZero() || tp.state == Failing && kerr.IsRetriable(tp.err) {
 			return true
 		}
 		if tp.state != Tailing {

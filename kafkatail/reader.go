@@ -233,6 +233,7 @@ func (r *reader) flush() {
 	defer t.mu.Unlock()
 	if t.reader == r {
 		for _, tp := range r.round {
+			t.warmed(tp, time.Now())
 			tp.flush()
 		}
 	}

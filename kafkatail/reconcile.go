@@ -25,6 +25,7 @@ func (r *reader) announce() {
 		return
 	}
 	for _, tp := range t.topics {
+		t.warmed(tp, time.Now())
 		tp.announce()
 		tp.flush()
 	}
@@ -43,6 +44,7 @@ func (r *reader) reconcile(v *view) {
 	for name, m := range v.topics {
 		if tp := t.topics[name]; tp != nil {
 			r.topic(tp, m, v, &p)
+			t.warmed(tp, v.at)
 			tp.announce()
 			tp.flush()
 		}
@@ -107,6 +109,9 @@ func (r *reader) topic(tp *topic, m topicMeta, v *view, plan *plan) {
 		if i < len(m.leaders) {
 			p.leader = m.leaders[i]
 		}
+		if start, ok := v.starts[place{tp.name, int32(i)}]; ok {
+			p.start = start.offset
+		}
 		if end, ok := v.ends[place{tp.name, int32(i)}]; ok {
 			p.end = end.offset
 		}
@@ -118,7 +123,11 @@ func (r *reader) topic(tp *topic, m topicMeta, v *view, plan *plan) {
 	if !r.readable(tp, v, plan) {
 		return
 	}
-	r.t.setState(tp, Tailing, nil)
+	state := Tailing
+	if tp.warm != nil {
+		state = Warming
+	}
+	r.t.setState(tp, state, nil)
 	r.repair(tp, v, plan)
 	for i := range tp.parts {
 		p := &tp.parts[i]
@@ -165,6 +174,7 @@ func (r *reader) missing(tp *topic, now time.Time, plan *plan) {
 	}
 	if now.Sub(tp.missingSince) >= r.t.cfg.Timing.Confirm {
 		tp.missingSince = time.Time{}
+		tp.warm = nil
 		r.drop(tp, plan)
 		r.t.setState(tp, Missing, nil)
 	}
@@ -186,24 +196,21 @@ func (r *reader) drop(tp *topic, plan *plan) {
 // settle gives positions to partitions that have none and opens the topic.
 //
 // A partition is read from its end, as listed when it is first seen with a
-// leader. A topic seen missing before, or re-created, is read from its start.
+// leader, or for a warm-up from before it. A topic seen missing before, or
+// re-created, is read from its start.
 func (r *reader) settle(tp *topic, v *view) {
-	from := v.ends
-	if tp.whole {
-		from = v.starts
-	}
 	waiting := false
 	for i := range tp.parts {
 		p := &tp.parts[i]
 		if p.next != frame.Unknown {
 			continue
 		}
-		l, ok := from[place{tp.name, int32(i)}]
+		next, ok := r.begin(tp, place{tp.name, int32(i)}, v)
 		switch {
 		case ok && tp.opened:
-			tp.advance(int32(i), l.offset)
+			tp.advance(int32(i), next)
 		case ok:
-			p.next = l.offset
+			p.next = next
 		case p.leader != noLeader:
 			waiting = true
 		}
@@ -217,6 +224,24 @@ func (r *reader) settle(tp *topic, v *view) {
 		}
 	}
 	tp.opened = true
+	if r.t.cfg.Warmup > 0 && !tp.whole {
+		tp.warm = newWarmup(tp.parts, v.at)
+	}
+}
+
+// begin returns where a partition without a position is read from; false until
+// that is listed.
+func (r *reader) begin(tp *topic, pl place, v *view) (next int64, ok bool) {
+	start, hasStart := v.starts[pl]
+	end, hasEnd := v.ends[pl]
+	switch n := r.t.cfg.Warmup; {
+	case tp.whole:
+		return start.offset, hasStart
+	case tp.opened || n == 0:
+		return end.offset, hasEnd
+	default:
+		return min(max(start.offset, end.offset-n), end.offset), hasStart && hasEnd
+	}
 }
 
 // readable reports whether a topic may be consumed. One whose fetches were

@@ -220,6 +220,16 @@ func (r *recorder) count() int {
 	return r.flushed
 }
 
+// warmed returns how it was warmed, nil if it was not.
+func (r *recorder) warmed() *opening {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.warms) == 0 {
+		return nil
+	}
+	return &r.warms[0]
+}
+
 // opened returns how it was opened the last time, nil if it was not.
 func (r *recorder) opened() *opening {
 	r.mu.Lock()

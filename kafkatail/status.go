@@ -23,7 +23,7 @@ type TopicStatus struct {
 	ID         frame.TopicID // zero: never seen
 	State      State
 	Error      string // of the states Denied and Failing
-	Opened     bool   // its sinks know where each partition starts, or that the topic is missing
+	Opened     bool   // its sinks are open: they know where each partition starts, or that the topic is missing
 	Sinks      int
 	Records    uint64 // appended since the start
 	Lag        int64  // sum over partitions
@@ -35,6 +35,7 @@ type PartitionStatus struct {
 	ID     int32
 	Leader int32  // -1: none
 	Next   int64  // next offset to deliver, or frame.Unknown
+	Start  int64  // where the log began at the last look: what is before is gone; -1: not known
 	End    int64  // where the log ended at the last look: last stable offset, or high watermark; -1: not known
 	Lag    int64  // End - Next where End is ahead; transaction markers and compacted records count
 	Error  string // of the last fetch, gone once records arrive
@@ -87,7 +88,7 @@ func (t *Tail) Status() Status {
 func (tp *topic) status() TopicStatus {
 	s := TopicStatus{
 		Name: tp.name, ID: tp.id, State: tp.state, Sinks: len(tp.subs), Records: tp.records,
-		Opened:     tp.opened || tp.state == Missing,
+		Opened:     tp.opened && tp.warm == nil || tp.state == Missing,
 		Partitions: make([]PartitionStatus, len(tp.parts)),
 	}
 	if tp.err != nil {
@@ -95,7 +96,7 @@ func (tp *topic) status() TopicStatus {
 	}
 	for i := range tp.parts {
 		p := &tp.parts[i]
-		s.Partitions[i] = PartitionStatus{ID: int32(i), Leader: p.leader, Next: p.next, End: p.end, Lag: p.lag()}
+		s.Partitions[i] = PartitionStatus{ID: int32(i), Leader: p.leader, Next: p.next, Start: p.start, End: p.end, Lag: p.lag()}
 		if p.err != nil {
 			s.Partitions[i].Error = p.err.Error()
 		}

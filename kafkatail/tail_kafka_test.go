@@ -88,6 +88,13 @@ func TestKafka(t *testing.T) {
 		{"compaction", kafkaCompaction},
 		{"passwords", kafkaPasswords},
 		{"denied", kafkaDenied},
+		{"history", kafkaHistory},
+		{"history large", kafkaHistoryLarge},
+		{"history transactions", kafkaHistoryTransactions},
+		{"history expired", kafkaHistoryExpired},
+		{"history recreated", kafkaHistoryRecreated},
+		{"history compacted", kafkaHistoryCompacted},
+		{"warmup", kafkaWarmup},
 		{"killed", kafkaKilled}, // last: the others need not wait for it
 	} {
 		t.Run(tc.name, func(t *testing.T) { tc.f(t, r) })
@@ -404,6 +411,7 @@ func kafkaKilled(t *testing.T, r *brokers) {
 func TestKafkaThreeBrokers(t *testing.T) {
 	r := start(t, kafkatest.Options{Brokers: 3})
 	t.Run("leader killed", func(t *testing.T) { kafkaLeaderKilled(t, r) })
+	t.Run("history leader killed", func(t *testing.T) { kafkaHistoryLeaderKilled(t, r) })
 	t.Run("unclean election", func(t *testing.T) { kafkaUncleanElection(t, r) })
 }
 

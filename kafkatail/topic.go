@@ -14,6 +14,7 @@ type State string
 // The states of a topic.
 const (
 	Opening State = "opening" // not answered for yet, or its offsets are not listed yet
+	Warming State = "warming" // its newest records are read before its streams start
 	Tailing State = "tailing"
 	Missing State = "missing" // does not exist, or was deleted
 	Denied  State = "denied"  // an ACL forbids it
@@ -35,6 +36,7 @@ type topic struct {
 	parts   []partition     // by partition
 	opened  bool            // sinks know parts
 	whole   bool            // it was seen missing or is re-created: read from its log start
+	warm    *warmup         // under way, and sinks wait to be opened; nil otherwise
 
 	okSince      time.Time // first look that found this incarnation
 	missingSince time.Time // first of an unbroken run of looks that did not find it
@@ -47,7 +49,8 @@ type topic struct {
 // partition is our place in one partition.
 type partition struct {
 	next    int64 // next offset to deliver, or frame.Unknown
-	end     int64 // where the log ended at the last look; -1: not listed yet
+	start   int64 // where the log began at the last look; -1: not listed yet
+	end     int64 // where it ended
 	hole    int64 // a probe found no record between next and here
 	leader  int32 // or noLeader
 	reading bool  // the reader's client has it
@@ -66,12 +69,15 @@ type partition struct {
 // subscription is one sink and what it was told.
 type subscription struct {
 	sink hub.Sink
+	warm bool // it is being warmed, and opened when that ends
 	open bool
 	id   frame.TopicID // the incarnation it knows; zero: that there is none
 }
 
 // reads reports whether the sink follows tp's present incarnation.
-func (s *subscription) reads(tp *topic) bool { return s.open && s.id == tp.id && tp.opened }
+func (s *subscription) reads(tp *topic) bool {
+	return (s.open || s.warm) && s.id == tp.id && tp.opened
+}
 
 // part returns nil where the partition is not known.
 func (tp *topic) part(p int32) *partition {
@@ -97,25 +103,44 @@ func (tp *topic) announce() {
 		return
 	}
 	for i := range tp.subs {
-		s := &tp.subs[i]
-		switch {
-		case tp.state == Missing:
-			if s.open {
-				continue // a deleted topic's streams wait for what comes
-			}
-			s.sink.Open(frame.TopicID{}, nil)
-			s.open = true
-		case s.open && s.id == tp.id:
-			continue
-		case s.open && s.id != (frame.TopicID{}):
-			s.sink.Recreated(tp.id, tp.positions())
-			s.id = tp.id
-		default:
-			s.sink.Open(tp.id, tp.positions())
-			s.open, s.id = true, tp.id
+		if s := &tp.subs[i]; s.announce(tp) {
+			tp.unflushed = true
 		}
-		tp.unflushed = true
 	}
+}
+
+// announce tells the sink what it does not know yet; false if that is nothing.
+func (s *subscription) announce(tp *topic) bool {
+	known := s.open || s.warm
+	switch {
+	case s.warm && s.id == tp.id:
+		if tp.warm != nil {
+			return false
+		}
+		s.sink.Open(tp.id, tp.positions())
+	case tp.state == Missing:
+		if s.open {
+			return false // a deleted topic's streams wait for what comes
+		}
+		s.sink.Open(frame.TopicID{}, nil)
+	case s.open && s.id == tp.id:
+		return false
+	case known && s.id != (frame.TopicID{}):
+		s.sink.Recreated(tp.id, tp.positions())
+		if s.warm {
+			s.sink.Open(tp.id, tp.positions())
+		}
+		s.id = tp.id
+	case tp.warm != nil:
+		s.sink.Warm(tp.id, tp.positions())
+		s.warm, s.id = true, tp.id
+		return true
+	default:
+		s.sink.Open(tp.id, tp.positions())
+		s.id = tp.id
+	}
+	s.warm, s.open = false, true
+	return true
 }
 
 // append gives consecutive records to the sinks. Reader only; Tail.mu must be held.
@@ -163,8 +188,8 @@ func (tp *topic) flush() {
 	}
 	tp.unflushed = false
 	for i := range tp.subs {
-		if tp.subs[i].open {
-			tp.subs[i].sink.Flush()
+		if s := &tp.subs[i]; s.open || s.warm {
+			s.sink.Flush()
 		}
 	}
 }
@@ -178,7 +203,7 @@ func (tp *topic) begin(id frame.TopicID, now time.Time) {
 		}
 		tp.retired = append(tp.retired, tp.id)
 	}
-	tp.id, tp.parts, tp.opened, tp.okSince = id, nil, false, now
+	tp.id, tp.parts, tp.opened, tp.warm, tp.okSince = id, nil, false, nil, now
 }
 
 // grow adds partitions up to n. Those of a topic that is open already are
@@ -186,7 +211,7 @@ func (tp *topic) begin(id frame.TopicID, now time.Time) {
 // Tail.mu must be held.
 func (tp *topic) grow(n int) {
 	for len(tp.parts) < n {
-		tp.parts = append(tp.parts, partition{next: frame.Unknown, end: -1, leader: noLeader})
+		tp.parts = append(tp.parts, partition{next: frame.Unknown, start: -1, end: -1, leader: noLeader})
 		if tp.opened {
 			tp.advance(int32(len(tp.parts)-1), 0)
 		}

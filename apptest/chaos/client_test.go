@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -28,13 +29,15 @@ type got struct {
 const skipped = math.MaxUint32
 
 // sum is how values are compared.
-func sum(key, value []byte) uint32 { return crc32.Update(crc32.ChecksumIEEE(key), crc32.IEEETable, value) }
+func sum(key, value []byte) uint32 {
+	return crc32.Update(crc32.ChecksumIEEE(key), crc32.IEEETable, value)
+}
 
 // jump is a place where a stream went on elsewhere, as a resync event said.
 type jump struct {
-	at     int // records of the partition before it
-	from   int64
-	to     int64
+	at     int   // records of the partition before it
+	from   int64 // first offset that was lost
+	to     int64 // where the stream went on
 	reason string
 }
 
@@ -56,14 +59,14 @@ type client struct {
 	n    int
 	draw *rand.Rand
 
-	id     string
-	pos    vector // that id's
-	begun  bool   // pos is known
-	start  vector
-	got    [partsMax][]got
-	jumps  [partsMax][]jump
-	notice []notice
-	last   int // the node of the last connection; -1: none yet
+	id      string
+	pos     vector // that id's
+	begun   bool   // pos is known
+	start   vector
+	got     [partsMax][]got
+	jumps   [partsMax][]jump
+	reasons []string // of resync events
+	last    int      // the node of the last connection; -1: none yet
 
 	// Of the connection.
 	placed bool // its first id came
@@ -72,6 +75,26 @@ type client struct {
 
 	done   atomic.Bool
 	failed error // what it objects to; read when done
+	trace  trace
+}
+
+// trace is what a client saw last, for those who have to find out why.
+type trace struct {
+	lines [24]string
+	n     int
+}
+
+func (tr *trace) add(format string, args ...any) {
+	tr.lines[tr.n%len(tr.lines)] = time.Now().Format("15:04:05.000 ") + fmt.Sprintf(format, args...)
+	tr.n++
+}
+
+func (tr *trace) String() string {
+	var b strings.Builder
+	for i := max(0, tr.n-len(tr.lines)); i < tr.n; i++ {
+		fmt.Fprintf(&b, "\t%s\n", tr.lines[i%len(tr.lines)])
+	}
+	return b.String()
 }
 
 // follow connects again and again until the run's end is read.
@@ -164,6 +187,7 @@ func (c *client) connect(ctx context.Context) error {
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	c.trace.add("%s on node %d (%s) from %q", p.kind, node, c.run.nodes[node].Addr, c.id)
 	if _, err := io.WriteString(conn, c.request()); err != nil {
 		return nil
 	}
@@ -210,6 +234,9 @@ func (c *client) read(ctx context.Context, conn *net.TCPConn, p plan) error {
 	c.placed, c.moved = false, false
 	each := func(block []byte) error {
 		e, err := parse(block)
+		if !c.placed || len(e.data) == 0 || string(e.name) == "resync" {
+			c.trace.add("%.200q", block)
+		}
 		if err == nil {
 			err = c.take(e)
 		}
@@ -327,18 +354,37 @@ func (c *client) take(e event) error {
 	return c.advance(pos)
 }
 
-// advance moves the client to pos, which may pass over what holds no records.
+// advance moves the client to pos, which may pass over what holds no records,
+// and return to before it, but not to before a record.
 func (c *client) advance(pos vector) error {
 	for p := range pos {
 		switch {
 		case c.pos[p] == unknown && pos[p] != unknown && len(c.got[p]) == 0:
 			c.start[p] = pos[p]
-		case pos[p] < c.pos[p]:
+		case pos[p] < c.due(p):
 			return fmt.Errorf("partition %d went back from %d to %d", p, c.pos[p], pos[p])
+		case pos[p] < c.pos[p]:
+			c.run.count("ids that went back over no record", 1)
 		}
 	}
 	c.pos = pos
 	return nil
+}
+
+// due is the first offset that the client has not seen for certain: behind its
+// last record, its start, or where a resync event took it.
+func (c *client) due(p int) int64 {
+	due := c.start[p]
+	if n := len(c.jumps[p]); n > 0 {
+		j := c.jumps[p][n-1]
+		if due = j.to; j.at == len(c.got[p]) {
+			return due
+		}
+	}
+	if n := len(c.got[p]); n > 0 {
+		due = max(due, int64(c.got[p][n-1].offset)+1)
+	}
+	return due
 }
 
 // record notes a record and moves the client behind it.
@@ -349,7 +395,7 @@ func (c *client) record(e event, pos vector) error {
 	}
 	offset := int64(g.offset)
 	switch {
-	case offset < c.pos[p]:
+	case offset < c.due(p):
 		return fmt.Errorf("record %d/%d came again, the client is at %d", p, offset, c.pos[p])
 	case pos[p] != offset+1:
 		return fmt.Errorf("the id of record %d/%d is at %d", p, offset, pos[p])
@@ -362,8 +408,7 @@ func (c *client) record(e event, pos vector) error {
 	return nil
 }
 
-// resync notes that the stream goes on elsewhere. What it says is lost must be
-// what is lost.
+// resync notes that the stream goes on elsewhere.
 func (c *client) resync(data []byte, pos vector) error {
 	var n notice
 	if err := json.Unmarshal(data, &n); err != nil {
@@ -374,16 +419,38 @@ func (c *client) resync(data []byte, pos vector) error {
 		before, c.moved = c.before, false
 	}
 	c.run.count("resync "+n.Reason, 1)
-	c.notice = append(c.notice, n)
-	if err := c.run.o.judge(n.Reason, n.Topics[c.run.o.topic], before, pos); err != nil {
+	c.reasons = append(c.reasons, n.Reason)
+	said := n.Topics[c.run.o.topic]
+	if err := c.run.o.judge(n.Reason, said, before, pos); err != nil {
 		return fmt.Errorf("%w; the client was at %v", err, before)
 	}
-	for p := range pos {
-		if pos[p] != before[p] {
-			c.jumps[p] = append(c.jumps[p], jump{len(c.got[p]), before[p], pos[p], n.Reason})
+	switch n.Reason {
+	case "expired", "truncated":
+		for _, l := range said {
+			if err := c.lose(n.Reason, l, pos[l.Partition]); err != nil {
+				return fmt.Errorf("%w; the client was at %v", err, before)
+			}
+		}
+	default:
+		for p := range pos {
+			c.jumps[p] = append(c.jumps[p], jump{len(c.got[p]), 0, pos[p], n.Reason})
 		}
 	}
-	c.pos = pos
+	return c.advance(pos)
+}
+
+// lose notes what a resync event says of a partition, where the stream goes on
+// at next.
+func (c *client) lose(reason string, l lost, next int64) error {
+	due := c.due(int(l.Partition))
+	switch {
+	case reason == "expired" && (l.From < due || l.To+1 != next):
+		return fmt.Errorf("%+v has expired, the client's next was %d, and it goes on at %d", l, due, next)
+	case reason == "truncated" && (l.From > due || l.To+1 < due || l.From > next):
+		return fmt.Errorf("%+v was cut, the client's next was %d, and it goes on at %d", l, due, next)
+	}
+	c.jumps[l.Partition] = append(c.jumps[l.Partition], jump{len(c.got[l.Partition]), l.From, next, reason})
+	c.pos[l.Partition] = next
 	return nil
 }
 

@@ -2,11 +2,13 @@ package chaos
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -17,6 +19,49 @@ func TestChaos(t *testing.T) {
 	r := newRun(t, options{
 		topic: "chaos", brokers: f.ListenAddrs(), parts: 3, grow: 6, clients: 60, rate: 400,
 		duration: 6 * time.Second, offline: 4 * time.Second, faults: f.faults(), heal: f.heal,
+	})
+	r.play()
+	f.report(r)
+}
+
+// TestRetention deletes records while clients are away: those that lacked them
+// are told so, of exactly these records, and nobody else is.
+func TestRetention(t *testing.T) {
+	f := newFake(t, "retention", 3)
+	var r *run
+	var deleted [partsMax]atomic.Int64 // first offset that was never deleted
+	r = newRun(t, options{
+		topic: "retention", brokers: f.ListenAddrs(), parts: 3, grow: 4, clients: 40, rate: 800,
+		duration: 6 * time.Second, offline: 5 * time.Second, follow: true,
+		judge: func(reason string, said []lost, before, after vector) error {
+			if reason != "expired" || len(said) == 0 {
+				return none(reason, said, before, after)
+			}
+			for _, l := range said {
+				if l.To >= deleted[l.Partition].Load() {
+					return fmt.Errorf("%+v can't have expired: the log begins at %d", l, deleted[l.Partition].Load())
+				}
+			}
+			return nil
+		},
+		faults: []fault{
+			{"leaders shuffled", 2, func(*rand.Rand) { f.ShufflePartitionLeaders() }},
+			{"connections cut", 2, func(d *rand.Rand) { f.cut.Store(1 + d.Int64N(10)) }},
+			{"records deleted", 8, func(d *rand.Rand) {
+				read := r.ledger.behind()
+				var del kadm.Offsets
+				for p := range r.parts.Load() {
+					if to := read[p] - d.Int64N(300); to > deleted[p].Load() {
+						deleted[p].Store(to)
+						del.AddOffset("retention", p, to, -1)
+					}
+				}
+				if _, err := r.admin().DeleteRecords(r.within(), del); err != nil {
+					r.count("deletions failed", 1)
+				}
+			}},
+		},
+		heal: f.heal,
 	})
 	r.play()
 	f.report(r)

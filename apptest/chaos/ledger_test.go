@@ -100,25 +100,31 @@ func (m mismatch) String() string {
 // mismatchesMax bounds what is kept of each client; the first one explains the rest.
 const mismatchesMax = 3
 
-// compare checks everything a client got. It returns the records compared.
-func (l *ledger) compare(c *client) (n int, bad []mismatch) {
+// compare checks everything a client got. It returns the records compared, and
+// how many could not be since the log that held them was cut or replaced.
+func (l *ledger) compare(c *client) (n, void int, bad []mismatch) {
 	for p := range partsMax {
 		w := walk{log: l.log[p], jumps: c.jumps[p]}
 		w.seek(max(c.start[p], 0))
 		for i, g := range c.got[p] {
-			if !w.jump(i) || !w.step(g) {
+			if w.jump(i); w.void(g) {
+				void++
+				continue
+			}
+			if !w.step(g) {
 				break
 			}
 			n++
 		}
-		if w.wrong == "" && w.jump(len(c.got[p])) && c.begun && w.at < len(w.log) {
+		w.jump(len(c.got[p]))
+		if w.wrong == "" && c.begun && w.at < len(w.log) {
 			w.wrong = fmt.Sprintf("ends before %d; %d records are missing", w.log[w.at].offset, len(w.log)-w.at)
 		}
 		if w.wrong != "" && len(bad) < mismatchesMax {
 			bad = append(bad, mismatch{c.n, p, w.wrong})
 		}
 	}
-	return n, bad
+	return n, void, bad
 }
 
 // walk is the comparison of one partition.
@@ -133,23 +139,38 @@ func (w *walk) seek(offset int64) {
 	w.at = sort.Search(len(w.log), func(i int) bool { return int64(w.log[i].offset) >= offset })
 }
 
+// void reports whether a record was sent of a log that is no more: it lies
+// behind what a later jump goes back to.
+func (w *walk) void(g got) bool {
+	for _, j := range w.jumps {
+		switch j.reason {
+		case "recreated":
+			return true
+		case "truncated":
+			if int64(g.offset) >= j.from {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // jump goes where the client was told to go before its record i.
-func (w *walk) jump(i int) bool {
+func (w *walk) jump(i int) {
 	for len(w.jumps) > 0 && w.jumps[0].at == i {
 		j := w.jumps[0]
-		if w.at < len(w.log) && int64(w.log[w.at].offset) < j.from {
-			w.wrong = fmt.Sprintf("%s: told to go on from %d, but %d was never sent", j.reason, j.from, w.log[w.at].offset)
-			return false
+		if j.reason == "expired" && w.at < len(w.log) && int64(w.log[w.at].offset) < j.from && w.wrong == "" {
+			w.wrong = fmt.Sprintf("told that %d and on have expired, but %d was never sent", j.from, w.log[w.at].offset)
 		}
 		w.seek(j.to)
 		w.jumps = w.jumps[1:]
 	}
-	return true
 }
 
 // step takes the client's next record.
 func (w *walk) step(g got) bool {
 	switch {
+	case w.wrong != "":
 	case w.at == len(w.log):
 		w.wrong = fmt.Sprintf("got %d, which is not in the log", g.offset)
 	case w.log[w.at].offset < g.offset:

@@ -74,7 +74,7 @@ type event struct {
 // parse reads a block's lines.
 func parse(block []byte) (e event, err error) {
 	if string(block) == ":\n" {
-		return e, nil
+		return e, nil // a heartbeat
 	}
 	if !bytes.HasSuffix(block, []byte("\n\n")) {
 		return e, errors.New("the block has no end")
@@ -84,6 +84,7 @@ func parse(block []byte) (e event, err error) {
 		line, rest, _ = bytes.Cut(rest, []byte("\n"))
 		field, value, _ := bytes.Cut(line, []byte(": "))
 		switch string(field) {
+		case ":":
 		case "id":
 			e.id = value
 		case "event":

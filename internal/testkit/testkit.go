@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -28,18 +29,29 @@ func Eventually(t testing.TB, within time.Duration, what string, done func() boo
 	}
 }
 
-// FreeAddr returns a loopback address that nobody listens on. Its port lies
-// below the range the kernel gives to clients, so that it stays free while a
-// test opens connections or restarts its server.
+// The ports that FreeAddr gives out lie below the range that the kernel gives
+// to clients.
+const lowestPort, ports = 20_000, 12_000
+
+// givenPorts counts what FreeAddr has tried. Processes begin at random places,
+// so that tests of several packages seldom meet.
+var givenPorts atomic.Int64
+
+func init() { givenPorts.Store(rand.Int64N(ports)) }
+
+// FreeAddr returns a loopback address that nobody listens on. It stays free
+// while a test opens connections or restarts its server, and no other test of
+// the process gets it, not even while its server is down.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
 	for range 100 {
-		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(20_000+rand.IntN(12_000)))
+		port := lowestPort + int(givenPorts.Add(1)%ports)
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 		if l, err := net.Listen("tcp4", addr); err == nil {
 			l.Close()
 			return addr
 		}
 	}
-	t.Fatal("no free port from 20000 to 31999 in 100 tries")
+	t.Fatal("none of 100 ports is free")
 	return ""
 }

@@ -100,6 +100,18 @@ func TestMetricsAndReadiness(t *testing.T) {
 	}
 }
 
+// TestFreeAddr: an address is given out once, though nobody listens on it.
+func TestFreeAddr(t *testing.T) {
+	given := map[string]bool{}
+	for range 300 {
+		addr := FreeAddr(t)
+		if given[addr] {
+			t.Fatalf("%s was given out twice", addr)
+		}
+		given[addr] = true
+	}
+}
+
 // accepts reports whether somebody listens on addr.
 func accepts(addr string) bool {
 	c, err := net.Dial("tcp", addr)

@@ -168,8 +168,8 @@ func TestClientsEventSource(t *testing.T) {
 }
 
 // TestClientsEventSourceRestart stops, and then kills the gateway under a page
-// and starts it again: its EventSource reconnects by itself, is told each time
-// that something is missing, and gets every record from there on.
+// and starts it again: its EventSource reconnects by itself, and misses
+// nothing.
 func TestClientsEventSourceRestart(t *testing.T) {
 	page := origin(t)
 	b := started(t, 3, "page")
@@ -186,13 +186,13 @@ func TestClientsEventSourceRestart(t *testing.T) {
 		missed := l.acked.Load() + 50
 		testkit.Eventually(t, patience, "records that nobody serves", func() bool { return l.acked.Load() >= missed })
 		s.Again(t)
-		p.until(fmt.Sprintf(`got.filter((e) => e.Type === "resync").length === %d`, i+1))
 	}
+	p.until(`opens === 3`)
 	l.end(t)
 	p.until(`last === 3`)
 	f := p.judge()
-	t.Logf("%d records, resyncs %q", f.records.Load(), f.reasons)
-	if !slices.Equal(f.reasons, []string{"unknown", "unknown"}) {
-		t.Errorf("resyncs %q, want one a restart", f.reasons)
+	t.Logf("%d records", f.records.Load())
+	if len(f.reasons) > 0 {
+		t.Errorf("resyncs %q", f.reasons)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,10 +27,11 @@ import (
 // was, as a browser does. It judges every event: the record is the next one of
 // its partition, whole, and the id is exactly where the follower stands then.
 type follower struct {
-	addr, path string
-	parts      int        // partitions that end
-	byQuery    bool       // resumes with ?lastEventId=, as a page does; else with the header
-	cuts       *rand.Rand // cuts its own connections at random places; nil: never
+	addrs   []string // of nodes, asked in turn
+	path    string
+	parts   int        // partitions that end
+	byQuery bool       // resumes with ?lastEventId=, as a page does; else with the header
+	cuts    *rand.Rand // cuts its own connections at random places; nil: never
 
 	id      string          // of the last whole block
 	have    map[int32]int64 // last offset seen, by partition
@@ -60,7 +62,8 @@ const dialAgain = 5 * time.Millisecond
 // stream follows one connection until it ends, is cut, or nothing more is due.
 func (f *follower) stream(ctx context.Context) error {
 	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", f.addr)
+	addr := f.addrs[int(f.streams.Load())%len(f.addrs)]
+	conn, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		select {
 		case <-ctx.Done():
@@ -71,7 +74,7 @@ func (f *follower) stream(ctx context.Context) error {
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	if _, err := io.WriteString(conn, f.request()); err != nil {
+	if _, err := io.WriteString(conn, f.request(addr)); err != nil {
 		return nil
 	}
 	f.streams.Add(1)
@@ -102,8 +105,8 @@ func (f *follower) stream(ctx context.Context) error {
 	return nil
 }
 
-// request is the head of the next request.
-func (f *follower) request() string {
+// request is the head of the next request to addr.
+func (f *follower) request(addr string) string {
 	target, header := f.path, ""
 	switch {
 	case f.id != "" && f.byQuery:
@@ -111,7 +114,7 @@ func (f *follower) request() string {
 	case f.id != "":
 		header = "Last-Event-ID: " + f.id + "\r\n"
 	}
-	return "GET " + target + " HTTP/1.1\r\nHost: " + f.addr + "\r\n" + header + "\r\n"
+	return "GET " + target + " HTTP/1.1\r\nHost: " + addr + "\r\n" + header + "\r\n"
 }
 
 // reading is what a follower knows of one connection.
@@ -271,7 +274,7 @@ func follow(t testing.TB, s *testkit.Server, path string, parts, n int, change f
 	ctx, cancel := context.WithCancel(context.Background())
 	fs := &followers{cancel: cancel}
 	for i := range n {
-		f := &follower{addr: s.Addr, path: path, parts: parts, byQuery: i%2 == 1}
+		f := &follower{addrs: []string{s.Addr}, path: path, parts: parts, byQuery: i%2 == 1}
 		if change != nil {
 			change(i, f)
 		}
@@ -310,4 +313,23 @@ func (fs *followers) wait(t testing.TB) {
 			t.Errorf("follower %d: %v", i, *err)
 		}
 	}
+}
+
+// wantResyncs checks that every follower was told of losses for these reasons.
+func (fs *followers) wantResyncs(t testing.TB, reasons ...string) {
+	t.Helper()
+	for i, f := range fs.all {
+		if !slices.Equal(f.reasons, reasons) {
+			t.Errorf("follower %d: resyncs %q, want %q", i, f.reasons, reasons)
+		}
+	}
+}
+
+// totals are the records and streams of all followers.
+func (fs *followers) totals() (records, streams int64) {
+	for _, f := range fs.all {
+		records += f.records.Load()
+		streams += f.streams.Load()
+	}
+	return records, streams
 }

@@ -32,8 +32,10 @@ func TestKafka(t *testing.T) {
 	}{
 		{"checked", 12, checked},
 		{"live", 3, live},
-		{"resume-cuts", 3, func(t *testing.T, b *broker, topic string) { resumeAfterCuts(t, b, topic, 24) }},
-		{"resume-kill", 3, func(t *testing.T, b *broker, topic string) { resumeAfterKill(t, b, topic, 24) }},
+		{"cuts", 3, func(t *testing.T, b *broker, topic string) { resumeAfterCuts(t, b, topic, 24, 1) }},
+		{"nodes", 3, func(t *testing.T, b *broker, topic string) { resumeAfterCuts(t, b, topic, 24, 2) }},
+		{"kill", 3, func(t *testing.T, b *broker, topic string) { resumeAfterKill(t, b, topic, 24) }},
+		{"kill-without-history", 3, func(t *testing.T, b *broker, topic string) { resumeAfterKillWithoutHistory(t, b, topic, 24) }},
 		{"transactions", 1, transactions},
 		{"growth", 1, partitionGrowth},
 		{"missing", 0, topicMissingAtStart},
@@ -79,10 +81,9 @@ func brokerKilled(t *testing.T, b *broker, topic string) {
 	fs.each(t, "50 more records", func(f *follower) bool { return f.records.Load() >= more })
 	l.end(t)
 	fs.wait(t)
-	for i, f := range fs.all {
-		if f.streams.Load() != 1 || len(f.reasons) > 0 {
-			t.Errorf("follower %d needed %d streams and had resyncs %q", i, f.streams.Load(), f.reasons)
-		}
+	fs.wantResyncs(t)
+	if _, streams := fs.totals(); streams != int64(len(fs.all)) {
+		t.Errorf("%d followers needed %d streams", len(fs.all), streams)
 	}
 	if n := strings.Count(s.Stderr.String(), "level=ERROR"); n != 1 {
 		t.Errorf("the outage is logged %d times, want once", n)

@@ -4,6 +4,7 @@ package apptest
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"syscall"
 	"testing"
@@ -16,44 +17,56 @@ import (
 // as they come, and a client that comes back gets to the other node and goes
 // on where it was; so it does when its node is killed, or drained.
 func TestClientsHAProxy(t *testing.T) {
+	const partitions = 3
 	haproxy := need(t, "haproxy", "apt-get install haproxy")
 	for _, mode := range []string{"tcp", "http"} {
 		t.Run(mode, func(t *testing.T) {
-			b := started(t, 1, "balanced")
+			b := started(t, partitions, "balanced")
 			nodes := []*testkit.Server{ready(t, b, "--route", "/events=balanced"), ready(t, b, "--route", "/events=balanced")}
 			front := startHAProxy(t, haproxy, mode, nodes)
+			seen, made := map[int32]int64{}, map[int32]int64{}
+			produce := func(each int64) { // to each partition
+				t.Helper()
+				for p := range int32(partitions) {
+					b.produce("balanced", p, int(each))
+					made[p] += each
+				}
+			}
+			take := func(c *testkit.Conn) { // all that was made
+				t.Helper()
+				wantAll(t, c, seen, made)
+				seen = maps.Clone(made)
+			}
 
 			c := testkit.Open(t, front, "/events")
 			c.Until(t, patience, "first id", func() bool { return c.Stream.Parser.LastEventID() != "" })
 			if got := c.Stream.Head.Header.Get("X-Accel-Buffering"); got != "no" {
 				t.Errorf("X-Accel-Buffering is %q", got)
 			}
-			seq, began := int64(0), time.Now()
-			for range 20 { // each comes by itself, nothing behind it pushes
+			began := time.Now()
+			for seq := range int64(20) { // each comes by itself, nothing behind it pushes
 				b.produce("balanced", 0, 1)
 				wantRecords(t, c, 0, seq, seq+1)
-				seq++
 			}
+			seen[0], made[0] = 20, 20
 			t.Logf("%v an event", (time.Since(began) / 20).Round(100*time.Microsecond))
 			first := serving(t, nodes)
 			c.Close()
 			wantMetric(t, nodes[first], "tailcast_streams", 0)
-			b.produce("balanced", 0, 5)
+			produce(5)
 
 			c = comeBack(t, front, c)
-			wantRecords(t, c, 0, seq, seq+5)
-			seq += 5
+			take(c)
 			second := serving(t, nodes)
 			if second == first {
 				t.Fatal("the client came back to the same node")
 			}
 			nodes[second].Kill(t)
 			c.End(t, patience)
-			b.produce("balanced", 0, 5)
+			produce(5)
 
 			c = comeBack(t, front, c)
-			wantRecords(t, c, 0, seq, seq+5)
-			seq += 5
+			take(c)
 			if n := nodes[first].Metric(t, "tailcast_streams"); n != 1 {
 				t.Errorf("%v streams on the node that is left", n)
 			}
@@ -65,10 +78,9 @@ func TestClientsHAProxy(t *testing.T) {
 			if code := nodes[first].Wait(t, patience); code != 0 {
 				t.Errorf("exit code %d", code)
 			}
+			produce(5)
 
-			c = comeBack(t, front, c) // the new process began where the client is: it misses nothing
-			b.produce("balanced", 0, 5)
-			wantRecords(t, c, 0, seq, seq+5)
+			take(comeBack(t, front, c))
 		})
 	}
 }

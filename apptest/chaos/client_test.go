@@ -73,9 +73,10 @@ type client struct {
 	moved  bool // that was another than the client's: a resync is due
 	before vector
 
-	done   atomic.Bool
-	failed error // what it objects to; read when done
-	trace  trace
+	records atomic.Int64
+	done    atomic.Bool
+	failed  error // what it objects to; read when done
+	trace   trace
 }
 
 // trace is what a client saw last, for those who have to find out why.
@@ -137,7 +138,7 @@ type plan struct {
 func (c *client) planned() plan {
 	d := c.draw
 	p := plan{kind: "steady", bytes: -1}
-	if c.n%8 == 0 || c.run.end.Load() != nil {
+	if c.n%8 == 0 || c.run.o.steady || c.run.end.Load() != nil {
 		return p
 	}
 	p.reset = d.IntN(2) == 0
@@ -330,6 +331,8 @@ func (c *client) take(e event) error {
 	}
 	defer func() { c.id = string(e.id) }()
 	switch {
+	case c.begun && string(e.name) == "resync":
+		return c.resync(e.data, pos)
 	case !c.begun:
 		c.begun, c.start, c.pos = true, pos, pos
 		if len(e.data) > 0 {
@@ -341,8 +344,6 @@ func (c *client) take(e event) error {
 			c.before, c.pos = c.pos, pos
 		}
 		return nil
-	case string(e.name) == "resync":
-		return c.resync(e.data, pos)
 	case c.moved:
 		return fmt.Errorf("the stream went on elsewhere without a word; the client was at %v", c.before)
 	case len(e.data) > 0:
@@ -404,7 +405,7 @@ func (c *client) record(e event, pos vector) error {
 	}
 	c.got[p] = append(c.got[p], g)
 	c.pos[p] = pos[p]
-	c.run.records.Add(1)
+	c.records.Add(1)
 	return nil
 }
 
@@ -435,6 +436,7 @@ func (c *client) resync(data []byte, pos vector) error {
 		for p := range pos {
 			c.jumps[p] = append(c.jumps[p], jump{len(c.got[p]), 0, pos[p], n.Reason})
 		}
+		c.pos = pos
 	}
 	return c.advance(pos)
 }

@@ -18,7 +18,7 @@ func TestChaos(t *testing.T) {
 	f := newFake(t, "chaos", 3)
 	r := newRun(t, options{
 		topic: "chaos", brokers: f.ListenAddrs(), parts: 3, grow: 6, clients: 60, rate: 400,
-		duration: 6 * time.Second, offline: 4 * time.Second, faults: f.faults(), heal: f.heal,
+		duration: 6 * time.Second, offline: 4 * time.Second, gateways: true, faults: f.faults(), tend: f.tend,
 	})
 	r.play()
 	f.report(r)
@@ -32,7 +32,7 @@ func TestRetention(t *testing.T) {
 	var deleted [partsMax]atomic.Int64 // first offset that was never deleted
 	r = newRun(t, options{
 		topic: "retention", brokers: f.ListenAddrs(), parts: 3, grow: 4, clients: 40, rate: 800,
-		duration: 6 * time.Second, offline: 5 * time.Second, follow: true,
+		duration: 6 * time.Second, offline: 5 * time.Second, gateways: true, follow: true,
 		judge: func(reason string, said []lost, before, after vector) error {
 			if reason != "expired" || len(said) == 0 {
 				return none(reason, said, before, after)
@@ -61,9 +61,19 @@ func TestRetention(t *testing.T) {
 				}
 			}},
 		},
-		heal: f.heal,
+		tend: f.tend,
 	})
 	r.play()
+	f.report(r)
+}
+
+func TestRecreated(t *testing.T) {
+	f := newFake(t, "recreated", 3)
+	r := newRun(t, options{
+		topic: "recreated", brokers: f.ListenAddrs(), parts: 3, grow: 3, clients: 40, rate: 300,
+		duration: 6 * time.Second, offline: 3 * time.Second, gateways: true, tend: f.tend,
+	})
+	r.recreated(2, 1)
 	f.report(r)
 }
 
@@ -134,8 +144,11 @@ func (f *fake) faults() []fault {
 	}
 }
 
-// heal takes back every fault that did not strike.
-func (f *fake) heal() {
+// tend takes back every fault that did not strike.
+func (f *fake) tend(all bool) {
+	if !all {
+		return
+	}
 	f.cut.Store(0)
 	for _, h := range f.given {
 		h.Remove()

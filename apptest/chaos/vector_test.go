@@ -23,7 +23,7 @@ var errID = errors.New("no id of one topic in the first form")
 func parseID(id []byte) (v vector, tag []byte, err error) {
 	rest, ok := bytes.CutPrefix(id, []byte("v1:"))
 	list, tag, tagged := bytes.Cut(rest, []byte("~"))
-	if !ok || !tagged || len(tag) != 5 {
+	if !ok || !tagged || len(tag) != 5 && len(tag) != 2 {
 		return v, nil, fmt.Errorf("%w: %q", errID, id)
 	}
 	for len(list) > 0 {

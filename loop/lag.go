@@ -32,7 +32,7 @@ func (l *Loop) look() (more bool) {
 		n := l.ask()
 		if n == 0 {
 			l.looking = false
-			l.lookDue = l.now + max(lookEvery, lookCostFactor*l.lookCost)
+			l.lookDue = l.now + min(max(lookEvery, lookCostFactor*l.lookCost), lookRestMax)
 			return false
 		}
 		for range n {

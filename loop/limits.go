@@ -31,8 +31,11 @@ const (
 	expireMax = 256
 	// lookEvery is the least time between two looks at the sockets that
 	// refused bytes; lookCostFactor keeps the looks below a twentieth of the loop.
+	// lookRestMax is the longest time: asking for 100,000 sockets takes 10 ms,
+	// and what took longer was waiting for a CPU.
 	lookEvery      = 10 * time.Millisecond
 	lookCostFactor = 20
+	lookRestMax    = 200 * time.Millisecond
 	// beatEvery is the least time between two heartbeats to a stream that waits
 	// for its feed: the feed also marks when one of its topics is there already.
 	beatEvery = 500 * time.Millisecond

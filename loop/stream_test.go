@@ -190,6 +190,25 @@ func TestFeedsAreApart(t *testing.T) {
 	}
 }
 
+// TestRecordDuringPass: what is made while a pass runs reaches the streams that
+// the pass has met, too.
+func TestRecordDuringPass(t *testing.T) {
+	r := newRig(t, nil)
+	r.open(1)
+	peers := r.crowd(3*clockEvery, "HTTP/1.1")
+	r.produce(0, "one")
+	r.l.tell()
+	r.l.pass(r.l.feeds[r.feeds[0]].reader)
+	r.l.slice(r.l.passes[0])
+	r.produce(0, "two")
+	r.settle()
+	for i, p := range peers {
+		if got := p.data(); got != "one two" {
+			t.Fatalf("stream %d: got %q", i, got)
+		}
+	}
+}
+
 // TestFeedLeftInPass: the last stream of a feed leaves, and another comes,
 // while a pass over it runs.
 func TestFeedLeftInPass(t *testing.T) {

@@ -1,0 +1,58 @@
+package loop
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestNextTurn: the timer takes a turn when the earliest of what is due is,
+// and in a second at the latest.
+func TestNextTurn(t *testing.T) {
+	r := newRig(t, func(as *setup) { as.Drain = time.Minute })
+	within := func(what string, most time.Duration) {
+		t.Helper()
+		if in := r.l.armed - r.l.now; in > most || r.l.armed == 0 {
+			t.Errorf("%s: the next turn comes in %v, want %v at most", what, in, most)
+		}
+	}
+	r.settle()
+	within("idle", idleTurn)
+	if in := r.l.armed - r.l.now; in < idleTurn/2 {
+		t.Errorf("idle: the next turn comes in %v already", in)
+	}
+	r.open(1)
+	r.dial()
+	within("deadline", wheelTick)
+	peers := []*peer{r.dial().get("/events"), r.dial().get("/events"), r.dial().get("/events")}
+	r.produce(0, strings.Repeat("x", 900_000))
+	r.settle()
+	within("laggards", lookEvery)
+	for _, p := range peers {
+		for range 10 {
+			p.read()
+			r.later(time.Second)
+		}
+	}
+	r.l.order(orderDrain)
+	r.turn()
+	within("drain", drainEvery)
+}
+
+// TestLookRest: a look that took long, because the loop had to wait for a CPU,
+// does not keep it from the next one.
+func TestLookRest(t *testing.T) {
+	r := newRig(t, nil)
+	r.open(1)
+	r.dial().get("/events")
+	r.produce(0, strings.Repeat("x", 900_000))
+	r.settle()
+	if r.l.lagging.len() != 1 {
+		t.Fatal("it does not lag")
+	}
+	r.l.looking, r.l.lookCost = true, time.Second
+	r.turn()
+	if rest := r.l.lookDue - r.l.now; r.l.looking || rest > lookRestMax {
+		t.Errorf("the next look comes in %v", rest)
+	}
+}

@@ -64,6 +64,13 @@ func TestOpenAgain(t *testing.T) {
 	if g.wakes != 1 {
 		t.Errorf("%d wakes", g.wakes)
 	}
+	// Partitions ascend in ids, in whatever order they became known.
+	s.Advance(9, 1)
+	s.Advance(4, 2)
+	s.Open(topicID(1), []frame.Partition{{ID: 6, Next: 3}, {ID: 3, Next: 4}})
+	if got, want := g.latest(), "v1:0-4.1-7.2-8.3-3.4-1.6-2.9-0"+tagOf("t", 1); got != want {
+		t.Fatalf("latest is at %s, want %s", got, want)
+	}
 }
 
 func TestLost(t *testing.T) {

@@ -97,6 +97,9 @@ func (f *Feed) settle(r *Reader, start Start, dst []byte) (Placement, []byte) {
 func (f *Feed) own(r *Reader, start Start, want frame.Position, former []int) *Own {
 	o := &Own{r: r, addr: start.Addr, restart: start.Restart, recreated: slices.Clone(former), lossN: f.lossN}
 	o.ids.Set(want)
+	if len(former) > 0 {
+		o.sent = start.Position.Clone()
+	}
 	f.personal.Add(1)
 	return o
 }

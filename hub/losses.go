@@ -51,10 +51,18 @@ func (o *Own) takeLosses(dst []byte) []byte {
 func (o *Own) take(dst []byte, l *loss) []byte {
 	switch l.reason {
 	case frame.Recreated:
+		parts, had := o.had(l)
+		if !had {
+			parts = slices.Clone(l.parts)
+		}
 		pos := o.ids.Position().Clone()
-		pos[l.group] = frame.Group{Tag: l.tag, Parts: slices.Clone(l.parts)}
+		pos[l.group] = frame.Group{Tag: l.tag, Parts: parts}
 		o.ids.Set(pos)
 		o.recreated = slices.DeleteFunc(o.recreated, func(g int) bool { return g == l.group })
+		if had {
+			o.moved = true
+			return dst
+		}
 		return o.resync(dst, frame.Recreated, nil)
 	case frame.Truncated:
 		cut := false
@@ -69,6 +77,20 @@ func (o *Own) take(dst []byte, l *loss) []byte {
 		}
 	}
 	return dst
+}
+
+// had returns where the client was in the topic that l leads to, if it came with
+// an id of it: another node, which told it, knew of the topic first. mu must be
+// held.
+func (o *Own) had(l *loss) (parts []frame.Partition, had bool) {
+	if !slices.Contains(o.recreated, l.group) {
+		return nil, false
+	}
+	i := slices.IndexFunc(o.sent, func(g frame.Group) bool { return g.Tag == l.tag })
+	if i < 0 {
+		return nil, false
+	}
+	return slices.Clone(o.r.feed.known(l.group, o.sent[i].Parts)), true
 }
 
 // bounded applies the bounds of the topic that was asked for: what retention

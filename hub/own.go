@@ -32,16 +32,17 @@ type Own struct {
 	lossN int            // losses of the feed that are behind it
 	known bool           // the topics' bounds were asked since the last change of topics
 
-	recreated  []int     // groups whose id is of a former topic: bounds say where they begin
-	asked      int       // group whose bounds were asked for
-	checking   bool      // they were asked for because the stream is ahead of this node
-	blocked    bool      // a topic is another one by now: the tail will say so
-	aheadSince time.Time // since when a partition is ahead of this node; zero: none is
-	delivered  int64     // records from history
-	scanned    int64     // bytes of history read for it, as fetched
-	toldAt     time.Time // when it was last sent anything
-	moved      bool      // its position moved since the last id it was sent
-	events     int       // since Events
+	recreated  []int          // groups whose id is of another topic of the name: bounds say where they begin
+	sent       frame.Position // the client's id, if there are any of them
+	asked      int            // group whose bounds were asked for
+	checking   bool           // they were asked for because the stream is ahead of this node
+	blocked    bool           // a topic is another one by now: the tail will say so
+	aheadSince time.Time      // since when a partition is ahead of this node; zero: none is
+	delivered  int64          // records from history
+	scanned    int64          // bytes of history read for it, as fetched
+	toldAt     time.Time      // when it was last sent anything
+	moved      bool           // its position moved since the last id it was sent
+	events     int            // since Events
 
 	place int64 // once shared
 

@@ -161,6 +161,16 @@ func TestWarmupUnderWay(t *testing.T) {
 	}
 }
 
+// Streams start with the last record, not with the next look.
+func TestWarmupEndsAtOnce(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(1, "a"))
+	produce(t, c.client(), "a", 0, 10)
+	rec := startTail(t, c.ListenAddrs(), warm(5), func(c *Config) { c.Timing.Look, c.Timing.Soon = time.Hour, time.Hour }).follow(t, "a")
+	if got := nexts(rec.warmed()); !slices.Equal(got, []int64{5}) {
+		t.Errorf("warmed from %v", got)
+	}
+}
+
 // Streams do not wait for records that do not come, nor for ever.
 func TestWarmupIsBounded(t *testing.T) {
 	for _, tc := range []struct {

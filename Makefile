@@ -7,6 +7,8 @@ PKG       ?= ./...
 RUN       ?= .
 COUNT     ?= 10
 FUZZTIME  ?= 20s
+CHAOS     ?= 5m
+SEED      ?= 0
 KAFKALIBS ?= $(CURDIR)/.cache/kafka/libs
 
 .DEFAULT_GOAL := help
@@ -47,7 +49,12 @@ kafka-jars: ## Fetch the jars of a real Kafka broker with Maven, once
 
 .PHONY: test-kafka
 test-kafka: kafka-jars ## Run the tests against real Kafka brokers (needs Java 17 and Maven)
-	TAILCAST_KAFKA_LIBS=$(KAFKALIBS) go test -timeout 10m -tags kafka -run Kafka ./kafkatail ./apptest
+	TAILCAST_KAFKA_LIBS=$(KAFKALIBS) go test -timeout 10m -tags kafka -run Kafka ./kafkatail ./apptest ./apptest/chaos
+
+.PHONY: chaos
+chaos: kafka-jars ## Compare what clients got with the log for CHAOS (5m), in front of kfake and of real brokers; SEED repeats a run
+	TAILCAST_KAFKA_LIBS=$(KAFKALIBS) go test -timeout 2h -tags kafka -v -run '^TestChaos$$|^TestKafka$$/^Chaos$$' ./apptest/chaos \
+	  -chaos.duration $(CHAOS) -chaos.seed $(SEED) -chaos.clients 200
 
 .PHONY: test-clients
 test-clients: ## Run the tests with kcat, kafkajs and Chromium (needs them and Node.js)

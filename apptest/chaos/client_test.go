@@ -74,6 +74,8 @@ type client struct {
 	before vector
 
 	records atomic.Int64
+	resyncs atomic.Int64
+	at      atomic.Int64 // pos[0], for others to wait for
 	done    atomic.Bool
 	failed  error // what it objects to; read when done
 	trace   trace
@@ -329,7 +331,7 @@ func (c *client) take(e event) error {
 	if err != nil {
 		return err
 	}
-	defer func() { c.id = string(e.id) }()
+	defer func() { c.id = string(e.id); c.at.Store(c.pos[0]) }()
 	switch {
 	case c.begun && string(e.name) == "resync":
 		return c.resync(e.data, pos)
@@ -421,6 +423,7 @@ func (c *client) resync(data []byte, pos vector) error {
 	}
 	c.run.count("resync "+n.Reason, 1)
 	c.reasons = append(c.reasons, n.Reason)
+	c.resyncs.Add(1)
 	said := n.Topics[c.run.o.topic]
 	if err := c.run.o.judge(n.Reason, said, before, pos); err != nil {
 		return fmt.Errorf("%w; the client was at %v", err, before)

@@ -3,24 +3,109 @@
 package chaos
 
 import (
+	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tailcast/internal/kafkatest"
+	"tailcast/internal/testkit"
 )
 
-func TestKafkaChaos(t *testing.T) {
-	k := newKafka(t)
+// TestKafka has three real brokers, with one topic a case.
+func TestKafka(t *testing.T) {
+	k := &kafka{Cluster: kafkatest.Start(t, kafkatest.Options{Brokers: 3}), away: -1}
+	t.Run("Chaos", k.chaos)
+	t.Run("Recreated", k.recreated)
+	t.Run("UncleanElection", k.unclean)
+}
+
+func (k *kafka) chaos(t *testing.T) {
 	r := newRun(t, options{
 		topic: "chaos", brokers: k.Addrs, parts: 3, grow: 6, clients: 60, rate: 300,
-		duration: 20 * time.Second, offline: 8 * time.Second,
+		duration: 15 * time.Second, offline: 8 * time.Second, gateways: true, tend: k.tend,
 	})
-	r.o.gateways, r.o.faults, r.o.tend = true, k.faults(r), k.tend
+	r.o.faults = k.faults(r)
 	k.create(r, 3, nil)
 	r.play()
+}
+
+func (k *kafka) recreated(t *testing.T) {
+	r := newRun(t, options{
+		topic: "recreated", brokers: k.Addrs, parts: 3, grow: 3, clients: 40, rate: 300,
+		duration: 8 * time.Second, offline: 3 * time.Second, gateways: true,
+	})
+	k.create(r, 3, nil)
+	r.recreated(2, 3)
+}
+
+// unclean has a replica lead that missed records which everybody has got: the
+// log is cut, and written anew. Those who are connected are told, and get it
+// from there; so are those who come with an id beyond its end.
+func (k *kafka) unclean(t *testing.T) {
+	r := newRun(t, options{
+		topic: "unclean", brokers: k.Addrs, parts: 1, grow: 1, clients: 24, rate: 200,
+		duration: 6 * time.Second, steady: true, plainly: true,
+	})
+	k.create(r, 2, map[string]*string{"unclean.leader.election.enable": new("true"), "min.insync.replicas": new("1")})
+	var cut lost
+	r.o.judge = func(reason string, said []lost, before, after vector) error {
+		if reason != "truncated" || !slices.Equal(said, []lost{cut}) || after[0] != cut.From {
+			return fmt.Errorf("want %+v to be truncated: %w", cut, none(reason, said, before, after))
+		}
+		return nil
+	}
+	r.o.between = func() {
+		lead := k.leader(r, 0)
+		follower := k.follower(r, lead)
+		k.Kill(follower)
+		cut = k.writeAlone(r)
+		r.await("every client has what will be cut", func() bool {
+			return !slices.ContainsFunc(r.clients, func(c *client) bool { return c.at.Load() <= cut.To })
+		})
+		id := r.clients[0].id // it waits for records, so nobody writes this
+		k.Kill(lead)
+		k.Restart(follower)
+		testkit.Eventually(t, patience, "leadership of the replica that missed them", func() bool {
+			var unclean kadm.TopicsSet
+			unclean.Add(r.o.topic, 0)
+			_, _ = r.admin().ElectLeaders(r.within(), kadm.ElectLiveReplica, unclean) // seen by who leads
+			return k.leader(r, 0) == follower
+		})
+		for range 6 {
+			r.late(id)
+		}
+		r.await("everybody is told", func() bool {
+			return !slices.ContainsFunc(r.clients, func(c *client) bool { return c.resyncs.Load() == 0 })
+		})
+		k.Restart(lead)
+		r.adm = nil
+	}
+	r.play()
+	for _, c := range r.clients {
+		if want := []string{"truncated"}; !slices.Equal(c.reasons, want) {
+			t.Errorf("client %d was told %q, want %q\n%s", c.n, c.reasons, want, c.trace.String())
+		}
+	}
+}
+
+// writeAlone writes records that the leader alone holds, and says where they are.
+func (k *kafka) writeAlone(r *run) lost {
+	r.t.Helper()
+	m := maker{run: r, name: "lost", draw: r.rand("lost")}
+	recs := make([]*kgo.Record, 50)
+	for i := range recs {
+		recs[i] = m.next()
+	}
+	if err := r.client().ProduceSync(r.within(), recs...).FirstErr(); err != nil {
+		r.t.Fatalf("write to the leader alone: %v", err)
+	}
+	return lost{0, recs[0].Offset, recs[len(recs)-1].Offset}
 }
 
 // kafka is three real brokers.
@@ -30,25 +115,56 @@ type kafka struct {
 	back time.Time // when it is to run again
 }
 
-func newKafka(t *testing.T) *kafka {
-	t.Helper()
-	return &kafka{Cluster: kafkatest.Start(t, kafkatest.Options{Brokers: 3}), away: -1}
-}
-
 func (k *kafka) create(r *run, replicas int16, configs map[string]*string) {
 	r.t.Helper()
 	if _, err := r.admin().CreateTopic(r.within(), int32(r.o.parts), replicas, configs, r.o.topic); err != nil {
 		r.t.Fatal(err)
 	}
+	testkit.Eventually(r.t, patience, "leaders of "+r.o.topic, func() bool {
+		for p := range r.o.parts {
+			if k.leader(r, int32(p)) < 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (k *kafka) partition(r *run, p int32) (kadm.PartitionDetail, error) {
+	m, err := r.admin().Metadata(r.within(), r.o.topic)
+	if err != nil {
+		return kadm.PartitionDetail{}, err
+	}
+	d, ok := m.Topics[r.o.topic].Partitions[p]
+	if !ok {
+		return d, errors.New("no such partition")
+	}
+	return d, nil
 }
 
 // leader is the broker (from 0) that leads a partition; -1 while none does.
-func (k *kafka) leader(r *run, partition int32) int {
-	m, err := r.admin().Metadata(r.within(), r.o.topic)
-	if err != nil || m.Topics[r.o.topic].Partitions[partition].Leader < 0 {
+func (k *kafka) leader(r *run, p int32) int {
+	d, err := k.partition(r, p)
+	if err != nil || d.Leader < 0 {
 		return -1
 	}
-	return k.Index(m.Topics[r.o.topic].Partitions[partition].Leader)
+	return k.Index(d.Leader)
+}
+
+// follower is a replica of partition 0 that does not lead it.
+func (k *kafka) follower(r *run, lead int) int {
+	r.t.Helper()
+	d, err := k.partition(r, 0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, node := range d.Replicas {
+		if i := k.Index(node); i != lead {
+			return i
+		}
+	}
+	r.t.Fatalf("replicas %v, leader %d: no follower", d.Replicas, lead)
+	return -1
 }
 
 // faults are what befalls real brokers. One at a time is away: two of three

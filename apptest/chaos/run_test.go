@@ -67,6 +67,7 @@ type run struct {
 	up      []time.Time // when a node that was ended is started again; zero: it runs
 	parts   atomic.Int32
 	clients []*client
+	late    func(id string) // adds a client that comes with an id
 	ledger  ledger
 	acked   acked
 
@@ -171,13 +172,22 @@ func (r *run) play() {
 		reader.Go(func() { r.ledger.read(ctx, r.read) })
 	}
 	for i := range r.o.clients {
-		c := r.newClient(i)
+		c := r.newClient()
 		clients.Go(func() {
-			if i%3 == 0 { // the others are there from the beginning
+			if i%3 == 0 && !r.o.steady { // the others are there from the beginning
 				c.sleep(ctx, time.Duration(c.draw.Int64N(int64(r.o.duration/2))))
 			}
 			c.follow(ctx)
 		})
+	}
+	r.late = func(id string) {
+		c := r.newClient()
+		var err error
+		if c.pos, _, err = parseID([]byte(id)); err != nil {
+			t.Fatal(err)
+		}
+		c.id, c.begun, c.start = id, true, c.pos
+		clients.Go(func() { c.follow(ctx) })
 	}
 	began := time.Now()
 	if r.o.between == nil {
@@ -206,7 +216,8 @@ func (r *run) play() {
 }
 
 // newClient adds a client, which is yet to follow.
-func (r *run) newClient(i int) *client {
+func (r *run) newClient() *client {
+	i := len(r.clients)
 	c := &client{run: r, n: i, draw: r.rand(fmt.Sprint("client ", i)), last: -1}
 	r.clients = append(r.clients, c)
 	return c

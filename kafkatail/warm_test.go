@@ -163,12 +163,13 @@ func TestWarmupUnderWay(t *testing.T) {
 
 // Streams start with the last record, not with the next look.
 func TestWarmupEndsAtOnce(t *testing.T) {
-	c := newCluster(t, kfake.SeedTopics(1, "a"))
-	produce(t, c.client(), "a", 0, 10)
-	rec := startTail(t, c.ListenAddrs(), warm(5), func(c *Config) { c.Timing.Look, c.Timing.Soon = time.Hour, time.Hour }).follow(t, "a")
-	if got := nexts(rec.warmed()); !slices.Equal(got, []int64{5}) {
-		t.Errorf("warmed from %v", got)
-	}
+	_, tail, rec, hold := held(t, func(c *Timing) { c.Look, c.Soon = time.Hour, time.Hour })
+	looks := tail.Status().Counters.Looks
+	tail.lookNow()
+	eventually(t, "the last look for an hour", func() (bool, any) { return tail.Status().Counters.Looks > looks, "" })
+	hold.Remove()
+	waitOpen(t, rec)
+	wantOffsets(t, rec, 1, upTo(5, 10))
 }
 
 // Streams do not wait for records that do not come, nor for ever.

@@ -196,3 +196,32 @@ func TestClientsEventSourceRestart(t *testing.T) {
 		t.Errorf("resyncs %q", f.reasons)
 	}
 }
+
+// TestClientsEventSourceWhileBrokerIsAway: a stream that opens while Kafka is
+// away begins without an id. When it is cut then, the page still comes back
+// with the id it had.
+func TestClientsEventSourceWhileBrokerIsAway(t *testing.T) {
+	page := origin(t)
+	b := started(t, 1, "page")
+	s := ready(t, b, "--route", "/events=page", "--cors-origins", page)
+	between := startProxy(t, s.Addr)
+	p := openTab(t, page+"/?stream=http://"+between.addr+"/events")
+	p.until(`opens === 1`)
+	b.produce("page", 0, 20)
+	p.until(`got.length === 20`)
+	s.Kill(t)
+	b.produce("page", 0, 20)
+	b.stop()
+	b.forget()
+	s.Again(t)
+	p.until(`opens === 2`)
+	between.cut(false)
+	p.until(`opens === 3`)
+	b.start()
+	s.Ready(t, patience)
+	b.produce("page", 0, 20)
+	p.until(`got.length === 60`)
+	if f := p.judge(); len(f.reasons) > 0 || f.records.Load() != 60 {
+		t.Errorf("%d records, resyncs %q", f.records.Load(), f.reasons)
+	}
+}

@@ -3,9 +3,9 @@ package loop
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"regexp"
 	"strings"
 	"sync"
@@ -76,11 +76,12 @@ func TestDrainEndsWaiting(t *testing.T) {
 // than that if they are few.
 func TestDrainIsPaced(t *testing.T) {
 	for _, tt := range []struct {
+		name    string
 		streams int
 		drain   time.Duration
 		each    time.Duration
-	}{{40, 30 * time.Second, 10 * time.Millisecond}, {400, 4 * time.Second, 5 * time.Millisecond}} {
-		t.Run(fmt.Sprint(tt.streams), func(t *testing.T) {
+	}{{"few", 40, 30 * time.Second, 10 * time.Millisecond}, {"many", 400, 4 * time.Second, 5 * time.Millisecond}} {
+		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, func(as *setup) { as.Drain = tt.drain })
 			r.open(1)
 			for range tt.streams {
@@ -126,7 +127,7 @@ func TestStreamsDuringDrain(t *testing.T) {
 				p.send("\r\n")
 				p.events()
 				h := p.stream.Head
-				if h == nil || h.StatusCode != 200 || h.Header.Get("Access-Control-Allow-Origin") != "https://app.test" {
+				if h == nil || h.StatusCode != http.StatusOK || h.Header.Get("Access-Control-Allow-Origin") != "https://app.test" {
 					t.Fatalf("head: %v", h)
 				}
 				if !p.ended || version == "HTTP/1.1" && !p.stream.Chunks.Done {

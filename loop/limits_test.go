@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -232,7 +233,7 @@ func runWithFewDescriptors() error {
 			answer = srv.Addr().String()
 		case "refused":
 			_, refused := srv.Accepted()
-			answer = fmt.Sprint(refused["system"])
+			answer = strconv.FormatUint(refused["system"], 10)
 		case "produce":
 			s.produce(0, "one")
 		}

@@ -25,10 +25,11 @@ func TestIdleStreamMemory(t *testing.T) {
 	}()
 	open := func() {
 		t.Helper()
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
+		unix.CloseOnExec(fd)
 		fds = append(fds, fd)
 		if err := unix.Connect(fd, &unix.SockaddrInet4{Port: addr.Port, Addr: [4]byte(addr.IP.To4())}); err != nil {
 			t.Fatal(err)

@@ -306,6 +306,7 @@ func (l *Loop) start(c *conn, r *http1.Request) hub.Start {
 		return hub.Start{}
 	case route.ResumeForeign:
 		return hub.Start{Foreign: true}
+	case route.ResumeGiven:
 	}
 	pos, err := frame.ParseID(resume.ID)
 	if err != nil {

@@ -2,7 +2,6 @@ package loop
 
 import (
 	"bytes"
-	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -33,7 +32,7 @@ type rig struct {
 func newRig(t testing.TB, change func(*setup)) *rig {
 	t.Helper()
 	as := defaults()
-	as.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	as.Log = slog.New(slog.DiscardHandler)
 	if change != nil {
 		change(&as)
 	}
@@ -137,9 +136,15 @@ type peer struct {
 // dial opens a connection.
 func (r *rig) dial() *peer {
 	r.t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
 		r.t.Fatal(err)
+	}
+	for _, fd := range fds {
+		unix.CloseOnExec(fd)
+		if err := unix.SetNonblock(fd, true); err != nil {
+			r.t.Fatal(err)
+		}
 	}
 	if r.sndbuf != 0 {
 		if err := unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_SNDBUF, r.sndbuf); err != nil {

@@ -1,8 +1,8 @@
 package loop
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -53,7 +53,7 @@ func TestStats(t *testing.T) {
 	c.send(req("GET /nope HTTP/1.1"))
 	c.head()
 	for i := range 10 {
-		s.produce(0, fmt.Sprint(i))
+		s.produce(0, strconv.Itoa(i))
 		for _, p := range pages {
 			p.next()
 		}

@@ -3,11 +3,12 @@
 package loop
 
 import (
-	"fmt"
-	"strings"
+	"runtime"
 	"testing"
 	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // noAllocs runs f often enough that what grows has grown.
@@ -40,6 +41,33 @@ func TestNoAllocsInPasses(t *testing.T) {
 			t.Errorf("%s: %d events, want %d", version, got, want)
 		}
 	}
+}
+
+// TestNoAllocsOverTheWire is the same with gnet and TCP.
+func TestNoAllocsOverTheWire(t *testing.T) {
+	s := start(t, nil)
+	s.open(1)
+	const streams = 50
+	buf, fds := make([]byte, 64<<10), make([]int, streams)
+	for i := range fds {
+		fds[i] = s.bare()
+	}
+	defer closeAll(fds)
+	eventually(t, "all streams are open", func() bool { return s.stats().Streams == streams })
+	append1 := s.appender(200)
+	events := &s.srv.loops[0].stats.events
+	want := uint64(0)
+	noAllocs(t, "a record to all", func() {
+		append1(1)
+		for want += streams; events.Load() < want; {
+			runtime.Gosched()
+		}
+		for _, fd := range fds {
+			if _, err := unix.Read(fd, buf); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 }
 
 // TestNoAllocsForLaggards: streams that fall behind, are looked at, and go on.
@@ -121,84 +149,5 @@ func TestIdleTurnAllocatesNothing(t *testing.T) {
 func TestConnSize(t *testing.T) {
 	if n := unsafe.Sizeof(conn{}); n > 160 {
 		t.Errorf("a conn has %d bytes", n)
-	}
-}
-
-func BenchmarkPass(b *testing.B) {
-	for _, events := range []int{1, 8, 32} {
-		b.Run(fmt.Sprintf("streams=1000/events=%d", events), func(b *testing.B) {
-			r := newRig(b, nil)
-			r.open(1)
-			peers := r.crowd(1000, "HTTP/1.1")
-			append1 := r.appender(200)
-			buf := make([]byte, 1<<20)
-			n := 0
-			b.ReportAllocs()
-			for b.Loop() {
-				append1(events)
-				r.settle()
-				if n++; n%(400/(events+8)) == 0 { // before a socket is full
-					b.StopTimer()
-					for _, p := range peers {
-						p.discard(buf)
-					}
-					b.StartTimer()
-				}
-			}
-			if r.l.lagging.len() > 0 {
-				b.Fatal("a socket was full")
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n*events*len(peers)), "ns/event")
-		})
-	}
-}
-
-// BenchmarkPassNothing is what a pass costs without its writes.
-func BenchmarkPassNothing(b *testing.B) {
-	r := newRig(b, nil)
-	r.open(1)
-	peers := r.crowd(1000, "HTTP/1.1")
-	s := r.l.feeds[r.feeds[0]]
-	n := 0
-	for b.Loop() {
-		r.l.tell()
-		r.l.pass(s.reader)
-		r.settle()
-		n++
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n*len(peers)), "ns/stream")
-}
-
-// BenchmarkLook is what laggards cost whose sockets stay full.
-func BenchmarkLook(b *testing.B) {
-	r := newRig(b, nil)
-	r.open(1)
-	peers := r.crowd(1000, "HTTP/1.1")
-	r.produce(0, strings.Repeat("x", 500_000))
-	r.settle()
-	if r.l.lagging.len() != len(peers) {
-		b.Fatalf("%d lag", r.l.lagging.len())
-	}
-	n := 0
-	for b.Loop() {
-		r.l.began = r.l.began.Add(-time.Microsecond)
-		r.l.tell()
-		r.l.lookDue = 0
-		for r.l.look() {
-		}
-		n++
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n*len(peers)), "ns/stream")
-}
-
-// BenchmarkOpen opens and closes a stream among others.
-func BenchmarkOpen(b *testing.B) {
-	r := newRig(b, nil)
-	r.open(1)
-	r.crowd(1000, "HTTP/1.1")
-	r.produce(0, "one", "two")
-	b.ReportAllocs()
-	for b.Loop() {
-		r.dial().get("/events", "Last-Event-ID: v1:0-0").hangUp()
 	}
 }

@@ -16,26 +16,12 @@ func TestIdleStreamMemory(t *testing.T) {
 	const streams = 2000
 	s := start(t, func(as *setup) { as.MaxConns = streams + 100 })
 	s.open(1)
-	addr := s.srv.Addr().(*net.TCPAddr)
-	var fds []int
-	defer func() {
-		for _, fd := range fds {
-			_ = unix.Close(fd)
-		}
-	}()
-	open := func() {
+	fds := make([]int, 0, 100+streams)
+	defer func() { closeAll(fds) }()
+	open := func(n int) {
 		t.Helper()
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		unix.CloseOnExec(fd)
-		fds = append(fds, fd)
-		if err := unix.Connect(fd, &unix.SockaddrInet4{Port: addr.Port, Addr: [4]byte(addr.IP.To4())}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := unix.Write(fd, []byte(req("GET /events HTTP/1.1"))); err != nil {
-			t.Fatal(err)
+		for range n {
+			fds = append(fds, s.bare())
 		}
 	}
 	settled := func() uint64 {
@@ -47,16 +33,37 @@ func TestIdleStreamMemory(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc + m.StackInuse
 	}
-	for range 100 {
-		open()
-	}
+	open(100)
 	before := settled()
-	for range streams {
-		open()
-	}
+	open(streams)
 	each := (int64(settled()) - int64(before)) / streams
 	t.Logf("%d bytes of heap and stacks a stream", each)
 	if each > 1000 {
 		t.Errorf("%d bytes a stream", each)
+	}
+}
+
+// bare opens a stream on a socket that is nothing but a descriptor. The caller
+// closes it.
+func (s *site) bare() (fd int) {
+	s.t.Helper()
+	addr := s.srv.Addr().(*net.TCPAddr)
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	unix.CloseOnExec(fd)
+	if err := unix.Connect(fd, &unix.SockaddrInet4{Port: addr.Port, Addr: [4]byte(addr.IP.To4())}); err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := unix.Write(fd, []byte(req("GET /events HTTP/1.1"))); err != nil {
+		s.t.Fatal(err)
+	}
+	return fd
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		_ = unix.Close(fd)
 	}
 }

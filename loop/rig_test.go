@@ -249,14 +249,14 @@ func (r *rig) crowd(n int, version string) []*peer {
 
 // appender returns what appends n records of size bytes and makes them
 // readable. It allocates nothing.
-func (r *rig) appender(size int) func(n int) {
-	recs := []frame.Record{{Topic: r.topic, Time: time.Now().UnixMilli(), Value: bytes.Repeat([]byte("x"), size)}}
+func (s *tail) appender(size int) func(n int) {
+	recs := []frame.Record{{Topic: s.topic, Time: time.Now().UnixMilli(), Value: bytes.Repeat([]byte("x"), size)}}
 	return func(n int) {
 		for range n {
-			recs[0].Offset = r.next[0]
-			r.next[0]++
-			r.sink.Append(0, recs)
+			recs[0].Offset = s.next[0]
+			s.next[0]++
+			s.sink.Append(0, recs)
 		}
-		r.sink.Flush()
+		s.sink.Flush()
 	}
 }

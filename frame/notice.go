@@ -12,24 +12,30 @@ const retryMin = 1000
 // breaks before its first event has an id to resume from.
 //
 // A nil id means that the position is not known yet: a comment takes its
-// place, and AppendIDBlock follows when it is.
+// place, and AppendIDBlock follows when it is. There is no empty line then:
+// a reader that begins a connection without an id (WHATWG HTML 9.2.6) would
+// forget the one it has at the end of a block.
 func AppendPreamble(dst []byte, retryMillis int, id []byte) []byte {
 	dst, c := beginChunk(dst, len("retry: 10000\n")+len(idField)+len(id)+len("\n\n"))
 	dst = appendRetry(dst, retryMillis)
-	if id != nil {
-		dst = appendIDLine(dst, id)
-	} else {
-		dst = append(dst, ":\n"...)
+	if id == nil {
+		return c.end(append(dst, ":\n"...))
 	}
-	return c.end(append(dst, '\n'))
+	return c.end(append(appendIDLine(dst, id), '\n'))
 }
 
 // AppendRetry appends a frame that only sets the reconnection time: the last
 // word to a stream that is ended on purpose. The position stays.
 func AppendRetry(dst []byte, retryMillis int) []byte {
 	dst, c := beginChunk(dst, len("retry: 10000\n\n"))
-	dst = appendRetry(dst, retryMillis)
-	return c.end(append(dst, '\n'))
+	return c.end(append(appendRetry(dst, retryMillis), '\n'))
+}
+
+// AppendRetryLine is AppendRetry without the end of the block: for a stream
+// that was told no id yet, and before a resync event, whose block it joins.
+func AppendRetryLine(dst []byte, retryMillis int) []byte {
+	dst, c := beginChunk(dst, len("retry: 10000\n"))
+	return c.end(appendRetry(dst, retryMillis))
 }
 
 // AppendIDBlock appends a frame that moves a stream's position and fires

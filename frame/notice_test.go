@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ func TestNoticesGolden(t *testing.T) {
 	show("preamble, retry too short", AppendPreamble(nil, 0, id))
 	show("id block", AppendIDBlock(nil, id))
 	show("retry", AppendRetry(nil, 12345))
+	show("retry line", AppendRetryLine(nil, 12345))
 	show("heartbeat", []byte(Heartbeat))
 	show("last chunk", []byte(LastChunk))
 	show("resync without ranges", AppendResync(nil, id, UnknownID, nil))
@@ -39,7 +41,6 @@ func TestNotices(t *testing.T) {
 		event, id string
 	}{
 		{"preamble", AppendPreamble(nil, 2000, id), "", "v1:0-9~ab3f9"},
-		{"preamble, position not known", AppendPreamble(nil, 2000, nil), "", firstID},
 		{"id block", AppendIDBlock(nil, id), "", "v1:0-9~ab3f9"},
 		{"retry", AppendRetry(nil, 2000), "", firstID},
 		{"resync", AppendResync(nil, id, Expired, nil), "resync", "v1:0-9~ab3f9"},
@@ -65,6 +66,18 @@ func TestFirstIDIsThereBeforeTheFirstEvent(t *testing.T) {
 	p.Feed(Unchunk(AppendIDBlock(nil, []byte(testID))))
 	if p.LastEventID() != testID {
 		t.Errorf("id %q", p.LastEventID())
+	}
+}
+
+// TestNoBlockWithoutID: at the end of a block a reader takes over the id that
+// it read on this connection. What comes before the first id is lines.
+func TestNoBlockWithoutID(t *testing.T) {
+	for name, f := range map[string][]byte{
+		"position not known": AppendPreamble(nil, 2000, nil), "retry": AppendRetryLine(nil, 2000), "heartbeat": []byte(Heartbeat),
+	} {
+		if bytes.Contains(f, []byte("\n\n")) {
+			t.Errorf("%s: %q ends a block", name, f)
+		}
 	}
 }
 

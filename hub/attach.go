@@ -25,7 +25,7 @@ type Placement struct {
 }
 
 // Attach places a stream and appends its first block to dst: retryMillis and
-// the position it goes on from, then a resync event if that is not the
+// the position it goes on from, with a resync event if that is not the
 // client's own. With retryMillis 0 (a stream that waited) the block holds the
 // id alone. From then on the stream gets every record appended: whatever the
 // placement leaves out was delivered before.
@@ -41,23 +41,33 @@ func (r *Reader) Attach(start Start, retryMillis int, dst []byte) (Placement, []
 	}
 	var at Placement
 	at, f.idBuf = f.settle(r, start, f.idBuf[:0])
-	switch {
-	case len(f.idBuf) == 0 && retryMillis > 0:
-		dst = frame.AppendPreamble(dst, retryMillis, nil)
-	case len(f.idBuf) == 0:
-	case retryMillis > 0:
-		dst = frame.AppendPreamble(dst, retryMillis, f.idBuf)
-	default:
-		dst = frame.AppendIDBlock(dst, f.idBuf)
-	}
 	if at.Behind {
 		f.stats.Behind++
 	}
 	if at.Resync != "" {
 		f.stats.resynced(at.Resync, 1)
-		dst = frame.AppendResync(dst, f.idBuf, at.Resync, nil)
 	}
-	return at, dst
+	return at, f.firstBlock(dst, retryMillis, f.idBuf, at.Resync)
+}
+
+// firstBlock appends what a stream is told first. With a resync it is one
+// block: a client that got the id of one and then lost its connection would
+// come back with that, and never hear of it. mu must be held.
+func (f *Feed) firstBlock(dst []byte, retryMillis int, id []byte, resync frame.Reason) []byte {
+	switch {
+	case resync != "":
+		if retryMillis > 0 {
+			dst = frame.AppendRetryLine(dst, retryMillis)
+		}
+		return frame.AppendResync(dst, id, resync, nil)
+	case len(id) == 0 && retryMillis > 0:
+		return frame.AppendPreamble(dst, retryMillis, nil)
+	case len(id) == 0:
+		return dst
+	case retryMillis > 0:
+		return frame.AppendPreamble(dst, retryMillis, id)
+	}
+	return frame.AppendIDBlock(dst, id)
 }
 
 // settle says where a stream goes on, and appends its id there to dst; nothing

@@ -306,7 +306,7 @@ func TestFirstBlock(t *testing.T) {
 		}
 	}
 
-	want("not open", attach(old, 2500), "retry: 2500\n:\n\n")
+	want("not open", attach(old, 2500), "retry: 2500\n:\n")
 	want("still not open", attach(old, 0), "")
 	if at, _ := g.r.Attach(old, 2500, nil); !at.Waiting || at.Behind || at.Resync != "" {
 		t.Errorf("not open: %+v", at)
@@ -321,10 +321,10 @@ func TestFirstBlock(t *testing.T) {
 	want("latest that waited", attach(Start{}, 0), node+"\n")
 	want("resumed", attach(old, 1500), "retry: 1500\n"+mine+"\n")
 	want("resumed that waited", attach(old, 0), mine+"\n")
-	want("lost", attach(lost, 1500), "retry: 1500\n"+node+"\n"+resync("unknown"))
-	want("lost that waited", attach(lost, 0), node+"\n"+resync("unknown"))
-	want("created again", attach(anew, 1500), "retry: 1500\n"+node+"\n"+resync("recreated"))
-	want("foreign", attach(Start{Foreign: true}, 1500), "retry: 1500\n"+node+"\n"+resync("unknown"))
+	want("lost", attach(lost, 1500), "retry: 1500\n"+resync("unknown"))
+	want("lost that waited", attach(lost, 0), resync("unknown"))
+	want("created again", attach(anew, 1500), "retry: 1500\n"+resync("recreated"))
+	want("foreign", attach(Start{Foreign: true}, 1500), "retry: 1500\n"+resync("unknown"))
 	if at, _ := g.r.Attach(Start{Foreign: true}, 0, nil); at.Resync != frame.UnknownID || at.Behind || at.Place != g.r.Head() {
 		t.Errorf("foreign: %+v", at)
 	}

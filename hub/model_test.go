@@ -308,7 +308,7 @@ func (m *model) attach(pos frame.Position) {
 	want := frame.AppendPreamble(nil, 1500, []byte(id))
 	if fits == fitsNot {
 		id = m.idText()
-		want = frame.AppendPreamble(nil, 1500, []byte(id))
+		want = frame.AppendRetryLine(nil, 1500)
 		want = frame.AppendResync(want, []byte(id), frame.UnknownID, nil)
 		wantNext = len(m.told)
 	}

@@ -204,9 +204,9 @@ func (rp *replays) fly(fl *flight) {
 		if w.own.closed {
 			continue
 		}
-		var gone *ExpiredError
+		var gone *ExpiredError // of what lies at fl.from; below it there may be more
 		switch {
-		case errors.Is(err, ErrRecreated), errors.As(err, &gone):
+		case errors.Is(err, ErrRecreated), errors.As(err, &gone) && w.from >= fl.from:
 			w.own.failure = failure{fl.key.group, fl.key.partition, err}
 		case c == nil || w.from < c.Start || w.from >= c.Next:
 			rest = append(rest, w)

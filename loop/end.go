@@ -52,10 +52,14 @@ func (l *Loop) ended(c *conn) {
 
 // farewell appends the end of a response.
 func (l *Loop) farewell(dst []byte, c *conn, retry int) []byte {
-	if c.plain {
-		return append(dst, frame.Unchunk(frame.AppendRetry(nil, retry))...)
+	say := frame.AppendRetry
+	if c.stream == nil || c.resume != nil || c.own != nil {
+		say = frame.AppendRetryLine // it may have been told no id
 	}
-	return append(frame.AppendRetry(dst, retry), frame.LastChunk...)
+	if c.plain {
+		return append(dst, frame.Unchunk(say(nil, retry))...)
+	}
+	return append(say(dst, retry), frame.LastChunk...)
 }
 
 // shed ends a stream right behind its head, which is in l.out: the client is

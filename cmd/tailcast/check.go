@@ -25,7 +25,9 @@ const (
 // check asks the brokers for what serve would read and prints it. The error
 // names the flag that is wrong.
 func check(ctx context.Context, cfg *config.Config, stdout io.Writer) error {
-	tail, err := kafkatail.New(kafkaConfig(cfg), newLog(cfg, io.Discard))
+	kafka := kafkaConfig(cfg)
+	kafka.Warmup = 0 // it asks, and reads nothing
+	tail, err := kafkatail.New(kafka, newLog(cfg, io.Discard))
 	if err != nil {
 		return err
 	}

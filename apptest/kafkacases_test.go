@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -143,7 +144,7 @@ func TestKafkaCases(t *testing.T) {
 		"compacted": {"cleanup.policy": new("compact"), "delete.retention.ms": new("0")},
 		"oversized": {"max.message.bytes": new("8388608")},
 	}
-	flags := []string{"--replay-max", fmt.Sprint(replayMax)}
+	flags := []string{"--replay-max", strconv.Itoa(replayMax)}
 	for _, c := range list {
 		b.createWith(c.topic, c.partitions, configs[c.topic])
 		c.write(t, b, c.topic)

@@ -189,7 +189,8 @@ func (c *client) connect(ctx context.Context) error {
 		c.run.count("client "+p.kind, 1)
 	}
 	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	keep := context.AfterFunc(ctx, func() { conn.Close() })
+	defer keep()
 	c.trace.add("%s on node %d (%s) from %q", p.kind, node, c.run.nodes[node].Addr, c.id)
 	if _, err := io.WriteString(conn, c.request()); err != nil {
 		return nil
@@ -226,7 +227,11 @@ func (c *client) request() string {
 	default:
 		header = "Last-Event-ID: " + c.id + "\r\n"
 	}
-	return "GET " + target + " HTTP/1.1\r\nHost: chaos\r\n" + header + "\r\n"
+	version := "1.1"
+	if c.draw.IntN(16) == 0 {
+		version = "1.0"
+	}
+	return "GET " + target + " HTTP/" + version + "\r\nHost: chaos\r\n" + header + "\r\n"
 }
 
 // pollEvery is how often a client without anything to read looks up.
@@ -320,8 +325,11 @@ func (c *client) sleep(ctx context.Context, d time.Duration) {
 // take judges a block.
 func (c *client) take(e event) error {
 	if len(e.id) == 0 {
-		if len(e.data) > 0 {
+		switch {
+		case len(e.data) > 0:
 			return errors.New("an event without an id")
+		case e.ended && !c.placed:
+			return errors.New("a browser forgets its id here, since the stream has not told one yet")
 		}
 		return nil // heartbeat, the first block while Kafka is away, or the last one
 	}

@@ -15,6 +15,7 @@ import (
 )
 
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, "chaos", 3)
 	r := newRun(t, options{
 		topic: "chaos", brokers: f.ListenAddrs(), parts: 3, grow: 6, clients: 60, rate: 400,
@@ -27,6 +28,7 @@ func TestChaos(t *testing.T) {
 // TestRetention deletes records while clients are away: those that lacked them
 // are told so, of exactly these records, and nobody else is.
 func TestRetention(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, "retention", 3)
 	var r *run
 	var deleted [partsMax]atomic.Int64 // first offset that was never deleted
@@ -68,6 +70,7 @@ func TestRetention(t *testing.T) {
 }
 
 func TestRecreated(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, "recreated", 3)
 	r := newRun(t, options{
 		topic: "recreated", brokers: f.ListenAddrs(), parts: 3, grow: 3, clients: 40, rate: 300,
@@ -103,7 +106,7 @@ func newFake(t *testing.T, topic string, parts int32) *fake {
 var errCut = errors.New("cut")
 
 // control ends connections while there are some to be cut.
-func (f *fake) control(kmsg.Request) (kmsg.Response, error, bool) { //nolint:revive // kfake's signature
+func (f *fake) control(kmsg.Request) (kmsg.Response, error, bool) {
 	f.KeepControl()
 	if f.cut.Load() <= 0 || rand.IntN(2) == 0 {
 		return nil, nil, false

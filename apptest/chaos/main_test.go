@@ -32,7 +32,13 @@ var (
 // patience bounds every wait; only a failing run spends it.
 const patience = 60 * time.Second
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) {
+	// Runs mostly wait for what comes; all of them fit beside each other.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	testkit.Main(m)
+}
 
 // seed is what a run draws from.
 func seed(t *testing.T) uint64 {

@@ -36,7 +36,6 @@ type options struct {
 	rate     int // records a second
 	duration time.Duration
 	offline  time.Duration  // most that a client stays away
-	serve    []string       // more flags of the gateways
 	faults   []fault        // what befalls brokers
 	tend     func(all bool) // ends what faults began, if it is time; all of it at the end
 	gateways bool           // gateways are killed and stopped, too
@@ -136,8 +135,9 @@ func (r *run) client(opts ...kgo.Opt) *kgo.Client {
 	return cl
 }
 
-// serve starts a gateway.
-func (r *run) serve() *testkit.Server {
+// serve starts gateway i. The second one reads into memory, when it starts,
+// what the first one reads when it is asked for.
+func (r *run) serve(i int) *testkit.Server {
 	r.t.Helper()
 	path := filepath.Join(r.t.TempDir(), "tailcast.yaml")
 	text := "routes:\n  - path: /events\n    topic: " + r.o.topic + "\n    format: envelope\n"
@@ -150,15 +150,18 @@ func (r *run) serve() *testkit.Server {
 		"--heartbeat", "1s", "--retry", "1s", "--drain", "1s", "--drain-delay", "0s",
 		"--replay-max", "2000000000", "--replay-scan", "1TiB",
 	}
-	return testkit.Tailcast(r.t, "serve", append(flags, r.o.serve...)...)
+	if i == 1 {
+		flags = append(flags, "--warmup", "300")
+	}
+	return testkit.Tailcast(r.t, "serve", flags...)
 }
 
 // play does all of it: a run from its beginning to the comparison.
 func (r *run) play() {
 	t := r.t
 	t.Helper()
-	for range 2 {
-		r.nodes = append(r.nodes, r.serve())
+	for i := range 2 {
+		r.nodes = append(r.nodes, r.serve(i))
 		r.up = append(r.up, time.Time{})
 	}
 	for _, n := range r.nodes {

@@ -15,9 +15,10 @@ const blockMax = 256 << 10
 // is for a hundred thousand events a second, and for what tailcast promises
 // beyond them: a chunk is a block.
 type blocks struct {
-	buf    []byte
-	headed bool
-	ended  bool // the last chunk came
+	buf     []byte
+	headed  bool
+	chunked bool
+	ended   bool // the last chunk came
 }
 
 // feed takes the next bytes and calls each for every block they complete,
@@ -31,10 +32,20 @@ func (s *blocks) feed(b []byte, each func(block []byte) error) error {
 		if !ok {
 			return nil
 		}
-		if !bytes.HasPrefix(head, []byte("HTTP/1.1 200 ")) || !bytes.Contains(head, []byte("\r\nTransfer-Encoding: chunked")) {
+		if !bytes.HasPrefix(head, []byte("HTTP/1.1 200 ")) {
 			return fmt.Errorf("response head %q", head)
 		}
-		s.headed, rest = true, body
+		s.headed, s.chunked, rest = true, bytes.Contains(head, []byte("\r\nTransfer-Encoding: chunked")), body
+	}
+	for !s.chunked {
+		n := bytes.Index(rest, []byte("\n\n")) + 2
+		if n < 2 {
+			return nil
+		}
+		if err := each(rest[:n]); err != nil {
+			return err
+		}
+		rest = rest[n:]
 	}
 	for len(rest) > 0 {
 		if s.ended {
@@ -68,23 +79,20 @@ func (s *blocks) feed(b []byte, each func(block []byte) error) error {
 // event is a block's fields, which alias it.
 type event struct {
 	name, id, data []byte
-	retry          bool
+	ended          bool // by an empty line: a browser takes the id, or an empty one
 }
 
 // parse reads a block's lines.
 func parse(block []byte) (e event, err error) {
-	if string(block) == ":\n" {
-		return e, nil // a heartbeat
+	if !bytes.HasSuffix(block, []byte("\n")) {
+		return e, errors.New("the last line has no end")
 	}
-	if !bytes.HasSuffix(block, []byte("\n\n")) {
-		return e, errors.New("the block has no end")
-	}
-	for rest := block[:len(block)-1]; len(rest) > 0; {
+	for rest := block; len(rest) > 0; {
 		var line []byte
 		line, rest, _ = bytes.Cut(rest, []byte("\n"))
 		field, value, _ := bytes.Cut(line, []byte(": "))
 		switch string(field) {
-		case ":":
+		case ":", "retry":
 		case "id":
 			e.id = value
 		case "event":
@@ -94,11 +102,16 @@ func parse(block []byte) (e event, err error) {
 				return e, errors.New("a second data line")
 			}
 			e.data = value
-		case "retry":
-			e.retry = true
+		case "":
+			if e.ended = true; len(rest) > 0 {
+				return e, errors.New("it goes on behind its end")
+			}
 		default:
 			return e, fmt.Errorf("line %.40q", line)
 		}
+	}
+	if !e.ended && (e.id != nil || e.name != nil || e.data != nil) {
+		return e, errors.New("the block has no end")
 	}
 	return e, nil
 }

@@ -3,7 +3,9 @@ package chaos
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -47,9 +49,9 @@ func TestRetention(t *testing.T) {
 			return nil
 		},
 		faults: []fault{
-			{"leaders shuffled", 2, func(*rand.Rand) { f.ShufflePartitionLeaders() }},
-			{"connections cut", 2, func(d *rand.Rand) { f.cut.Store(1 + d.Int64N(10)) }},
-			{"records deleted", 8, func(d *rand.Rand) {
+			{"leaders shuffled", 2, func(*rand.Rand) bool { f.ShufflePartitionLeaders(); return true }},
+			{"connections cut", 2, func(d *rand.Rand) bool { f.cut.Store(1 + d.Int64N(10)); return true }},
+			{"records deleted", 8, func(d *rand.Rand) bool {
 				read := r.ledger.behind()
 				var del kadm.Offsets
 				for p := range r.parts.Load() {
@@ -60,7 +62,9 @@ func TestRetention(t *testing.T) {
 				}
 				if _, err := r.admin().DeleteRecords(r.within(), del); err != nil {
 					r.count("deletions failed", 1)
+					return false
 				}
+				return len(del) > 0
 			}},
 		},
 		tend: f.tend,
@@ -86,7 +90,13 @@ type fake struct {
 	topic string
 	cut   atomic.Int64 // requests yet to be answered by the end of the connection
 	cuts  atomic.Int64
-	given []*kfake.FaultHandle
+	given []given
+}
+
+// given is an injected error.
+type given struct {
+	what string
+	*kfake.FaultHandle
 }
 
 func newFake(t *testing.T, topic string, parts int32) *fake {
@@ -135,15 +145,17 @@ var faulty = []struct {
 // faults are what this cluster does to those who read.
 func (f *fake) faults() []fault {
 	return []fault{
-		{"leaders shuffled", 6, func(*rand.Rand) { f.ShufflePartitionLeaders() }},
-		{"connections cut", 6, func(d *rand.Rand) { f.cut.Store(1 + d.Int64N(20)) }},
-		{"errors injected", 12, func(d *rand.Rand) {
+		{"leaders shuffled", 6, func(*rand.Rand) bool { f.ShufflePartitionLeaders(); return true }},
+		{"connections cut", 6, func(d *rand.Rand) bool { f.cut.Store(1 + d.Int64N(20)); return true }},
+		{"errors injected", 12, func(d *rand.Rand) bool {
 			kind := faulty[d.IntN(len(faulty))]
-			f.given = append(f.given, f.Fault(kfake.Fault{
-				Keys: []kmsg.Key{kind.key}, Topic: f.topic, Err: kind.errs[d.IntN(len(kind.errs))], Count: 1 + d.IntN(8),
-			}))
+			err := kind.errs[d.IntN(len(kind.errs))]
+			f.given = append(f.given, given{kind.key.Name() + " " + err.Message, f.Fault(kfake.Fault{
+				Keys: []kmsg.Key{kind.key}, Topic: f.topic, Err: err, Count: 1 + d.IntN(8),
+			})})
+			return true
 		}},
-		{"coordinators moved", 2, func(*rand.Rand) { f.RehashCoordinators() }},
+		{"coordinators moved", 2, func(*rand.Rand) bool { f.RehashCoordinators(); return true }},
 	}
 }
 
@@ -159,9 +171,12 @@ func (f *fake) tend(all bool) {
 }
 
 func (f *fake) report(r *run) {
-	hits := 0
+	hits := map[string]int{}
 	for _, h := range f.given {
-		hits += h.Hits()
+		hits[h.what] += h.Hits()
 	}
-	r.t.Logf("%8d  requests answered by an injected error, %d by the end of the connection", hits, f.cuts.Load())
+	for _, what := range slices.Sorted(maps.Keys(hits)) {
+		r.t.Logf("%8d  requests answered: %s", hits[what], what)
+	}
+	r.t.Logf("%8d  requests answered by the end of the connection", f.cuts.Load())
 }

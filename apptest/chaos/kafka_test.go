@@ -171,25 +171,30 @@ func (k *kafka) follower(r *run, lead int) int {
 // hold what is committed.
 func (k *kafka) faults(r *run) []fault {
 	return []fault{
-		{"leader killed", 6, func(d *rand.Rand) {
-			if i := k.leader(r, d.Int32N(r.parts.Load())); i >= 0 && k.away < 0 {
-				k.Kill(i)
-				k.away, k.back = i, time.Now().Add(time.Duration(d.IntN(6000))*time.Millisecond)
+		{"leader killed", 6, func(d *rand.Rand) bool {
+			i := k.leader(r, d.Int32N(r.parts.Load()))
+			if i < 0 || k.away >= 0 {
+				return false
 			}
+			k.Kill(i)
+			k.away, k.back = i, time.Now().Add(time.Duration(d.IntN(6000))*time.Millisecond)
+			return true
 		}},
-		{"brokers restarted in turn", 1, func(*rand.Rand) {
+		{"brokers restarted in turn", 1, func(*rand.Rand) bool {
 			k.tend(true)
 			for i := range k.Addrs {
 				k.Stop(i)
 				k.Restart(i)
 			}
+			return true
 		}},
-		{"preferred leaders elected", 2, func(*rand.Rand) {
+		{"preferred leaders elected", 2, func(*rand.Rand) bool {
 			var all kadm.TopicsSet
 			for p := range r.parts.Load() {
 				all.Add(r.o.topic, p)
 			}
 			_, _ = r.admin().ElectLeaders(r.within(), kadm.ElectPreferredReplica, all) // as far as there are any
+			return true
 		}},
 	}
 }

@@ -50,10 +50,11 @@ type options struct {
 }
 
 // fault is something that the run does now and then, in the test's goroutine.
+// do reports whether it did.
 type fault struct {
 	kind   string
 	weight int
-	do     func(draw *rand.Rand)
+	do     func(draw *rand.Rand) bool
 }
 
 // run is one run.
@@ -252,10 +253,13 @@ func (r *run) haunt(ctx context.Context) {
 	faults := slices.Clone(r.o.faults)
 	if r.o.gateways {
 		faults = append(faults,
-			fault{"gateway killed", 3, func(d *rand.Rand) { r.endNode(d.IntN(2), syscall.SIGKILL, d) }},
-			fault{"gateway stopped", 3, func(d *rand.Rand) { r.endNode(d.IntN(2), syscall.SIGTERM, d) }},
-			fault{"both gateways killed", 1, func(d *rand.Rand) { r.endNode(0, syscall.SIGKILL, d); r.endNode(1, syscall.SIGKILL, d) }},
-			fault{"partitions grown", 2, func(*rand.Rand) { r.grow() }},
+			fault{"gateway killed", 3, func(d *rand.Rand) bool { return r.endNode(d.IntN(2), syscall.SIGKILL, d) }},
+			fault{"gateway stopped", 3, func(d *rand.Rand) bool { return r.endNode(d.IntN(2), syscall.SIGTERM, d) }},
+			fault{"both gateways killed", 1, func(d *rand.Rand) bool {
+				first, second := r.endNode(0, syscall.SIGKILL, d), r.endNode(1, syscall.SIGKILL, d)
+				return first && second
+			}},
+			fault{"partitions grown", 2, func(*rand.Rand) bool { return r.grow() }},
 		)
 	}
 	total := 0
@@ -277,8 +281,9 @@ func (r *run) haunt(ctx context.Context) {
 		k := draw.IntN(max(1, total))
 		for _, f := range faults {
 			if k -= f.weight; k < 0 {
-				r.count("fault: "+f.kind, 1)
-				f.do(draw)
+				if f.do(draw) {
+					r.count("fault: "+f.kind, 1)
+				}
 				break
 			}
 		}
@@ -286,13 +291,15 @@ func (r *run) haunt(ctx context.Context) {
 }
 
 // endNode ends a gateway and says when it shall run again.
-func (r *run) endNode(i int, sig syscall.Signal, d *rand.Rand) {
+func (r *run) endNode(i int, sig syscall.Signal, d *rand.Rand) bool {
 	away := time.Duration(d.IntN(2000)) * time.Millisecond
-	if r.up[i].IsZero() {
-		r.tally(i)
-		r.nodes[i].Signal(r.t, sig)
-		r.up[i] = time.Now().Add(away)
+	if !r.up[i].IsZero() {
+		return false
 	}
+	r.tally(i)
+	r.nodes[i].Signal(r.t, sig)
+	r.up[i] = time.Now().Add(away)
+	return true
 }
 
 // tallied are the metrics of gateways that the report adds up.
@@ -331,10 +338,10 @@ func (r *run) raise(all bool) {
 }
 
 // grow adds a partition.
-func (r *run) grow() {
+func (r *run) grow() bool {
 	n := int(r.parts.Load()) + 1
 	if n > r.o.grow {
-		return
+		return false
 	}
 	resp, err := r.admin().UpdatePartitions(r.within(), n, r.o.topic)
 	if err == nil {
@@ -342,9 +349,10 @@ func (r *run) grow() {
 	}
 	if err != nil {
 		r.count("growth failed", 1) // a broker was away
-		return
+		return false
 	}
 	r.parts.Store(int32(n))
+	return true
 }
 
 // finish writes a last record to every partition: the clients and the ledger

@@ -11,7 +11,7 @@ func TestHelp(t *testing.T) {
 		if !strings.Contains(text, "\nUsage: tailcast "+command+" [flags]\n") || !strings.HasSuffix(text, "\n") {
 			t.Errorf("%s: no usage line:\n%s", command, text)
 		}
-		for _, line := range strings.Split(text, "\n") {
+		for line := range strings.SplitSeq(text, "\n") {
 			if len(line) > 100 || strings.TrimRight(line, " ") != line {
 				t.Errorf("%s: a line of %d bytes: %q", command, len(line), line)
 			}

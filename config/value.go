@@ -73,7 +73,8 @@ func within[T cmp.Ordered](dst *T, arg string, parse func(string) (T, error), b 
 	}
 	v := single(dst, arg, func(text string) (T, error) {
 		n, err := parse(text)
-		if err == nil && (n < b.min || n > b.max) && !(b.zero && n == zero) {
+		inside := n >= b.min && n <= b.max || b.zero && n == zero
+		if err == nil && !inside {
 			err = fmt.Errorf("%s is outside %s: %s", quote(text), bounds, b.why)
 		}
 		return n, err

@@ -160,7 +160,7 @@ func TestLagMark(t *testing.T) {
 			t.Fatalf("tick %d: the mark is %d, the head %v ago was %d", i, got, lagWindow, want)
 		}
 	}
-	now = g.ticks(now, lagWindow+tickEvery)
+	g.ticks(now, lagWindow+tickEvery)
 	if g.r.LagMark() != g.r.Head() {
 		t.Errorf("after a silence the mark is %d, the head %d", g.r.LagMark(), g.r.Head())
 	}
@@ -222,7 +222,9 @@ func TestIndexIsBounded(t *testing.T) {
 	s := g.sinks[0]
 	s.Open(topicID(1), parts(0))
 	ceiling := int(testOptions.LogBytes / frameBytesMean)
-	most, part, o := 0, int32(0), [4]int64{}
+	var most int
+	var part int32
+	var o [4]int64
 	for i := range 4 * ceiling {
 		part = int32(i / ceiling) // the partitions are busy one after the other
 		s.Append(part, []frame.Record{{Offset: o[part]}})
@@ -300,7 +302,7 @@ func TestTimes(t *testing.T) {
 	add(2)
 	s.Flush()
 	late := g.feed.Reader(g.box) // has no part in what was readable before
-	told := int64(0)
+	var told int64
 	check := func(name string, r *Reader, want ...int64) {
 		t.Helper()
 		if got := r.Times([]int64{7}); !slices.Equal(got[1:], want) || got[0] != 7 {

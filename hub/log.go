@@ -42,8 +42,8 @@ type log struct {
 	table atomic.Pointer[[]*segment] // oldest first; a table is never changed, only replaced
 }
 
-func (l *log) init(p *pool, max int64) {
-	l.pool, l.max = p, max
+func (l *log) init(p *pool, ceiling int64) {
+	l.pool, l.max = p, ceiling
 	l.table.Store(new([]*segment))
 }
 

@@ -11,10 +11,10 @@ import (
 )
 
 // newLog returns a log that up to two loops read.
-func newLog(max int64) (*log, []*Mailbox) {
+func newLog(ceiling int64) (*log, []*Mailbox) {
 	boxes := []*Mailbox{NewMailbox(func() {}), NewMailbox(func() {})}
 	l := &log{}
-	l.init(&pool{boxes: boxes}, max)
+	l.init(&pool{boxes: boxes}, ceiling)
 	return l, boxes
 }
 

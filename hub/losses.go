@@ -49,7 +49,7 @@ func (o *Own) takeLosses(dst []byte) []byte {
 // take applies one loss. What retention took is found out by reading: the
 // stream may still get more than the live ones did. mu must be held.
 func (o *Own) take(dst []byte, l *loss) []byte {
-	switch l.reason {
+	switch l.reason { //nolint:exhaustive // the others are found out by reading
 	case frame.Recreated:
 		parts, had := o.had(l)
 		if !had {

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,11 +64,11 @@ func TestIDOfANewerTopic(t *testing.T) {
 	produce(s, 0, 0, 4)
 	produce(s, 1, 0, 2)
 	b, state := step()
-	got := ""
+	var all []string
 	for _, e := range events(t, []byte(b)) {
-		got += e.Type + " " + e.Data + " then "
+		all = append(all, e.Type+" "+e.Data)
 	}
-	if got += g.values(at.Own.Place()); state != OwnShared || got != "message 0/2 then message 0/3 then 1/1" {
+	if got := strings.Join(append(all, g.values(at.Own.Place())), " then "); state != OwnShared || got != "message 0/2 then message 0/3 then 1/1" {
 		t.Errorf("gets %q, state %v", got, state)
 	}
 	if n := g.feed.Snapshot().Stats.Resyncs[frame.Recreated]; n != 0 {

@@ -246,9 +246,7 @@ func (m *model) recreate() {
 func (m *model) generation(block string) {
 	m.tell(told{place{}, -1, block})
 	m.told0, m.known = len(m.told), nil
-	for at, n := range m.next {
-		m.base[at] = n
-	}
+	maps.Copy(m.base, m.next)
 }
 
 // held returns the number of the first told that the log still holds, by

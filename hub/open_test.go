@@ -132,12 +132,12 @@ func TestRun(t *testing.T) {
 		go func() { defer close(done); g.hub.Run(ctx) }()
 
 		head := g.r.Head()
-		time.Sleep(tickEvery + time.Millisecond)
+		time.Sleep(tickEvery + time.Millisecond) //nolint:forbidigo // the bubble's clock: nothing waits
 		synctest.Wait()
 		if n := g.feed.Snapshot().LogBytes; n != 2*segmentBytes {
 			t.Errorf("the log holds %d bytes, the ceiling of all is %d", n, opts.LogBytesTotal)
 		}
-		time.Sleep(opts.Heartbeat)
+		time.Sleep(opts.Heartbeat) //nolint:forbidigo // the bubble's clock: nothing waits
 		synctest.Wait()
 		if n := g.beats(head); n != 1 || g.r.LagMark() != head {
 			t.Errorf("%d heartbeats, lag mark %d, head %d", n, g.r.LagMark(), head)

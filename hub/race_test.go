@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -60,7 +61,7 @@ func (c *client) event(block string) {
 	}
 	c.id = strings.TrimPrefix(head, "id: ")
 	where, offset, _ := strings.Cut(data, " ")
-	if want := fmt.Sprint(c.next[where]); offset != want {
+	if want := strconv.Itoa(int(c.next[where])); offset != want {
 		c.t.Errorf("%s: got offset %s, want %s (id %s)", where, offset, want, c.id)
 	}
 	c.next[where]++

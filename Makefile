@@ -77,7 +77,7 @@ fmt: ## Format every file in place
 .PHONY: lint
 lint: ## Run vet (for Linux and macOS) and the linters of .golangci.yml
 	GOOS=darwin go vet ./...
-	go run $(GOLANGCI) run
+	go run $(GOLANGCI) run --allow-parallel-runners
 
 .PHONY: check
 check: fmt lint test ## What to run before a commit

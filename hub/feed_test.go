@@ -149,7 +149,7 @@ func TestLagMark(t *testing.T) {
 	var heads []int64
 	for i := range 40 {
 		produce(g.sinks[0], 0, int64(i), int64(i+1))
-		g.sinks[0].Append(0, []frame.Record{record(0, int64(i))}) // not published
+		g.sinks[0].Append(1, []frame.Record{record(1, int64(i))}) // not published
 		heads = append(heads, g.r.Head())
 		now = g.ticks(now, tickEvery)
 		want := int64(0)
@@ -181,6 +181,7 @@ func TestTotalCeiling(t *testing.T) {
 		{"the largest, then both", 5, []int{8, 4, 1}, []int{0, 0, 0}, []int{2, 2, 1}},
 		{"the one with fewer streams", 11, []int{8, 4, 1}, []int{9, 0, 0}, []int{8, 2, 1}},
 		{"both in the proportion of their streams", 5, []int{8, 8, 1}, []int{2, 0, 0}, []int{3, 1, 1}},
+		{"not one with nothing to give", 5, []int{8, 4, 1}, []int{9, 9, 0}, []int{2, 2, 1}},
 		{"what can't be kept", 1, []int{8, 4, 1}, []int{0, 0, 0}, []int{1, 1, 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

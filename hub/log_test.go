@@ -139,7 +139,9 @@ func TestReadOutsideTheLog(t *testing.T) {
 		t.Fatalf("an empty log reads %q, %v", b, ok)
 	}
 	l.roll(5)
-	l.append(make([]byte, 80)) // not published
+	l.add(80)
+	l.append(make([]byte, 80)) // not published, nor is the segment behind it
+	l.append(make([]byte, segmentBytes))
 	head := l.head.Load()
 	for _, c := range []struct {
 		name  string
@@ -149,7 +151,7 @@ func TestReadOutsideTheLog(t *testing.T) {
 	}{
 		{"the first", 0, 0, false},
 		{"just below the oldest", l.first - 8, 0, false},
-		{"the oldest", l.first, segmentBytes, true},
+		{"the oldest", l.first, 80, true},
 		{"the last byte", head - 1, 1, true},
 		{"the head", head, 0, true},
 		{"not published", head + 8, 0, true},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"tailcast/frame"
 )
@@ -190,6 +191,58 @@ func TestPartitionWithoutLeader(t *testing.T) {
 	}
 	if got := g.latest(); got != "v1:0-4.1-11"+T {
 		t.Errorf("latest is at %s", got)
+	}
+}
+
+// TestKnownPositionIsKept: a stream that knows where it is in a partition never
+// gets an id that does not, neither while this node has no leader to ask nor
+// from frames of that time: resumed with it, the stream would leave out what it
+// had not got.
+//
+// It happened on real brokers, whose partitions have no leader for seconds
+// when one is killed; the ones of this process always have one.
+func TestKnownPositionIsKept(t *testing.T) {
+	g := newRig(t, testOptions, "t")
+	s := g.sinks[0]
+	T := tagOf("t", 1)
+	s.Open(topicID(1), parts(5, frame.Unknown))
+	produce(s, 0, 5, 8)
+	for _, c := range []struct {
+		id    string
+		known bool
+	}{
+		{"v1:0-4.1-9" + T, false},
+		{"v1:0-4" + T, false}, // wants all of 1
+		{"v1:0-4.1-9" + T, true},
+		{"v1:0-5.1-9" + T, true},
+		{"v1:0-7.1-9" + T, true},
+	} {
+		if c.known {
+			s.Advance(1, 10) // a leader answers
+			produce(s, 1, 10, 11)
+		}
+		at, _ := g.resume(c.id)
+		got := ""
+		if at.Own != nil {
+			b, state := at.Own.Step(nil, 1<<20, time.Unix(1000, 0))
+			if got = string(b); state == OwnShared {
+				got += string(g.rest(at.Own.Place()))
+			} else if c.known {
+				t.Errorf("%s: state %v", c.id, state)
+			}
+			at.Own.Close()
+		} else {
+			got = string(g.rest(at.Place))
+		}
+		all := events(t, []byte(got))
+		if len(all) == 0 {
+			t.Errorf("%s: nothing comes", c.id)
+		}
+		for _, e := range all {
+			if strings.Contains(e.LastEventID, "*") {
+				t.Errorf("%s: got event %+v", c.id, e)
+			}
+		}
 	}
 }
 

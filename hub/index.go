@@ -26,6 +26,10 @@ type entry struct {
 type index struct {
 	entries deque[entry]
 	parts   []partIndex
+	// settled is an ordinal. The ids in frames below it say nothing of the
+	// position in some partition that is known by now: a stream that knows it
+	// must not get them, or it would forget.
+	settled uint64
 }
 
 // partIndex is the records of one partition: ordinals, and so offsets, ascend.
@@ -69,7 +73,7 @@ func (x *index) reset() {
 // REQUIRES: next[i] is within part i's base and next offset.
 func (x *index) find(next []int64, end int64) (place int64, ok bool) {
 	after, before := x.split(next)
-	if before > after {
+	if max(before, x.settled) > after {
 		return 0, false
 	}
 	if after == x.entries.end() {

@@ -291,6 +291,7 @@ func (o *Own) fromLog(dst []byte, limit int, now time.Time) ([]byte, OwnState) {
 	}
 	x := &f.index
 	after, before := x.split(next)
+	before = max(before, x.settled)
 	for i := after; i < f.visible; i++ {
 		if i >= before && !ahead {
 			o.place = x.entries.at(i).place
@@ -339,7 +340,7 @@ func (o *Own) next() (next []int64, ahead bool) {
 		}
 		switch {
 		case p.next == frame.Unknown:
-			ahead = ahead || next[i] > 0
+			ahead = ahead || next[i] != frame.Unknown
 		case next[i] > p.next:
 			ahead = true
 		}

@@ -122,9 +122,13 @@ func (f *Feed) advance(group int, partition int32, next int64) bool {
 	i := f.part(group, partition)
 	switch {
 	case i < 0:
+		if next != 0 {
+			f.index.settled = f.index.entries.end()
+		}
 		return f.addPart(group, partition, next)
 	case f.parts[i].next == frame.Unknown:
 		f.index.parts[i].base = next
+		f.index.settled = f.index.entries.end()
 	case next <= f.parts[i].next:
 		return false
 	}

@@ -34,8 +34,9 @@ func TestWarm(t *testing.T) {
 	if got := g.values(head); got != "0/9" {
 		t.Errorf("behind the place of latest is %q", got)
 	}
-	if at, _ := g.resume("v1:0-5.1-3" + T); at.Resync != "" || g.values(at.Place) != "0/6 0/7 0/9" {
-		t.Errorf("goes on with %q (resync %q)", g.values(at.Place), at.Resync)
+	at, _ := g.resume("v1:0-5.1-3" + T)
+	if got := g.goesOn(at); at.Resync != "" || got != "0/6 0/7 then 0/9" { // the ids of 6 and 7 don't know partition 1
+		t.Errorf("goes on with %q (resync %q)", got, at.Resync)
 	}
 }
 

@@ -90,15 +90,13 @@ func (l *ledger) behind() vector {
 // mismatch is where a client's stream and the log differ.
 type mismatch struct {
 	client, partition int
+	offset            int64 // that was due; the last one if none was
 	what              string
 }
 
 func (m mismatch) String() string {
 	return fmt.Sprintf("client %d, partition %d: %s", m.client, m.partition, m.what)
 }
-
-// mismatchesMax bounds what is kept of each client; the first one explains the rest.
-const mismatchesMax = 3
 
 // compare checks everything a client got. It returns the records compared, and
 // how many could not be since the log that held them was cut or replaced.
@@ -120,8 +118,8 @@ func (l *ledger) compare(c *client) (n, void int, bad []mismatch) {
 		if w.wrong == "" && c.begun && w.at < len(w.log) {
 			w.wrong = fmt.Sprintf("ends before %d; %d records are missing", w.log[w.at].offset, len(w.log)-w.at)
 		}
-		if w.wrong != "" && len(bad) < mismatchesMax {
-			bad = append(bad, mismatch{c.n, p, w.wrong})
+		if w.wrong != "" {
+			bad = append(bad, mismatch{c.n, p, w.due(), w.wrong})
 		}
 	}
 	return n, void, bad
@@ -137,6 +135,14 @@ type walk struct {
 
 func (w *walk) seek(offset int64) {
 	w.at = sort.Search(len(w.log), func(i int) bool { return int64(w.log[i].offset) >= offset })
+}
+
+// due is the offset that is due, or the last one of the log.
+func (w *walk) due() int64 {
+	if len(w.log) == 0 {
+		return 0
+	}
+	return int64(w.log[min(w.at, len(w.log)-1)].offset)
 }
 
 // void reports whether a record was sent of a log that is no more: it lies

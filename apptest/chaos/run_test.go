@@ -401,8 +401,9 @@ func (r *run) await(what string, done func() bool) {
 	}
 }
 
-// failedMax bounds what is reported of clients that object.
-const failedMax = 5
+// What is reported of clients that object, and of mismatches; the first ones
+// explain the others.
+const failedMax, mismatchesMax = 5, 5
 
 // compare compares every client with the log, and reports.
 func (r *run) compare() {
@@ -450,11 +451,11 @@ func (r *run) compare() {
 	}
 	t.Logf("%8d  mismatches", len(bad))
 	for i, m := range bad {
-		if i == 20 {
+		if i == mismatchesMax {
 			t.Errorf("and %d more", len(bad)-i)
 			break
 		}
-		t.Error(m)
+		t.Errorf("%v\n%s%s", m, r.clients[m.client].trace.String(), r.around(int32(m.partition), m.offset))
 	}
 	if missing > 0 {
 		t.Errorf("the log lacks %d records that were confirmed: the comparison is worth nothing", missing)
@@ -462,6 +463,34 @@ func (r *run) compare() {
 	if compared+voided != received && len(bad) == 0 && failed == 0 {
 		t.Errorf("%d records were compared, %d received", compared+voided, received)
 	}
+}
+
+// around is what the log of a partition holds near an offset, committed or not.
+func (r *run) around(partition int32, offset int64) string {
+	const near = 8
+	at := kgo.NewOffset().At(max(0, offset-near))
+	cl, err := kgo.NewClient(kgo.SeedBrokers(r.o.brokers...), kgo.KeepControlRecords(),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.o.topic: {partition: at}}))
+	if err != nil {
+		return err.Error()
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	var b strings.Builder
+	for _, rec := range cl.PollRecords(ctx, 2*near).Records() {
+		fmt.Fprintf(&b, "\t%d/%d producer %d/%d leader epoch %d", partition, rec.Offset, rec.ProducerID, rec.ProducerEpoch, rec.LeaderEpoch)
+		switch {
+		case rec.Attrs.IsControl():
+			fmt.Fprintf(&b, " control %x", rec.Key)
+		case rec.Attrs.IsTransactional():
+			fmt.Fprintf(&b, " transaction %s", rec.Key)
+		default:
+			fmt.Fprintf(&b, " plain %s", rec.Key)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }
 
 func (r *run) admin() *kadm.Client {

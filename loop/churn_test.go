@@ -30,7 +30,7 @@ func TestChurn(t *testing.T) {
 const (
 	churnClients    = 200
 	churnPartitions = 3
-	churnRecords    = 600 // that a client reads: a second or two
+	churnRecords    = 400 // that a client reads: a second or two
 )
 
 func churn(t *testing.T, nodes int, seed uint64) {

@@ -126,6 +126,8 @@ func (p *play) patience() time.Duration {
 		return p.opts.Quiet
 	case p.c.Wait == waitHeaderTimeout:
 		return p.opts.HeaderTimeout + p.opts.EndWithin
+	case len(p.outcome.answers) == 0:
+		return p.opts.AnswerWithin
 	}
 	return p.opts.EndWithin
 }

@@ -15,8 +15,10 @@ type Options struct {
 	Parallel int
 	// Quiet is how long to look for one more answer than was needed (150 ms).
 	Quiet time.Duration
-	// EndWithin is how soon a server must answer, and end a connection that it
-	// has to end (5 s).
+	// AnswerWithin is how soon a server must begin to answer (5 s).
+	AnswerWithin time.Duration
+	// EndWithin is how soon it must go on, and end a connection that it has to
+	// end (5 s).
 	EndWithin time.Duration
 	// HeaderTimeout is the server's time for a request head (5 s).
 	HeaderTimeout time.Duration
@@ -100,6 +102,9 @@ func (opts *Options) setDefaults() {
 	}
 	if opts.Quiet == 0 {
 		opts.Quiet = 150 * time.Millisecond
+	}
+	if opts.AnswerWithin == 0 {
+		opts.AnswerWithin = 5 * time.Second
 	}
 	if opts.EndWithin == 0 {
 		opts.EndWithin = 5 * time.Second

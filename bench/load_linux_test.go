@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"math"
 	"errors"
 	"net"
 	"os"
@@ -51,7 +52,7 @@ func TestLoadAgainstFloor(t *testing.T) {
 	if r.Groups[Normal].EventsMin < 200 || r.Statuses[200] != 50 || len(r.Partitions) != 1 {
 		t.Errorf("%+v", r)
 	}
-	if w := r.Window; w.BytesPerEvent != 300 || w.LatencyMS.Samples != w.Events || w.LatencyMS.Negative != 0 || w.Seconds <= 0 {
+	if w := r.Window; math.Abs(w.BytesPerEvent-300) > 1 /* a read may end inside an event */ || w.LatencyMS.Samples != w.Events || w.LatencyMS.Negative != 0 || w.Seconds <= 0 {
 		t.Errorf("%+v; want 300 bytes an event and every latency", w)
 	}
 	if s := r.Servers[0]; s.Before.RSS == 0 || s.Idle.FDs < 100 || s.End.Threads == 0 || s.CPUSeconds < 0 {

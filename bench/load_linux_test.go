@@ -2,8 +2,8 @@ package bench
 
 import (
 	"context"
-	"math"
 	"errors"
+	"math"
 	"net"
 	"os"
 	"strings"

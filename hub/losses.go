@@ -121,7 +121,7 @@ func (o *Own) bounded(dst []byte, got *extents) []byte {
 		case next < b.Start && o.before(b):
 			expired = append(expired, frame.Range{Topic: name, Partition: b.Partition, From: next, To: b.Start - 1})
 			o.ids.Advance(o.asked, b.Partition, b.Start)
-		case checking && next > b.End:
+		case checking && next > max(b.End, o.node(b)):
 			cut = append(cut, frame.Range{Topic: name, Partition: b.Partition, From: b.End, To: next - 1})
 			o.ids.Advance(o.asked, b.Partition, o.node(b))
 		}

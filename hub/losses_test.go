@@ -75,3 +75,54 @@ func TestIDOfANewerTopic(t *testing.T) {
 		t.Errorf("%d resyncs are counted", n)
 	}
 }
+
+// fixedBounds is a history that knows bounds and has nothing to read.
+type fixedBounds []Bound
+
+func (fixedBounds) Read(context.Context, string, frame.TopicID, int32, int64, func(*frame.Record)) (Span, error) {
+	return Span{}, context.DeadlineExceeded
+}
+
+func (b fixedBounds) Bounds(context.Context, string, frame.TopicID) ([]Bound, error) { return b, nil }
+
+// TestAheadInOnePartition: while a stream is ahead of this node in one
+// partition, it gets the records of another. That the brokers listed that one
+// before these records does not mean that they are gone.
+//
+// It happened when a broker was away, so that the listing took seconds: the
+// end in it was older than what the node had sent meanwhile.
+func TestAheadInOnePartition(t *testing.T) {
+	opts := testOptions
+	opts.History, opts.Replays, opts.ReplayMax, opts.ReplayScan = fixedBounds{{0, 0, 5}, {1, 0, 60}}, 1, 1000, 1<<20
+	g := newRig(t, opts, "t")
+	ctx, cancel := context.WithCancel(t.Context())
+	g.hub.replays.start(ctx)
+	t.Cleanup(func() { cancel(); g.hub.replays.stop() })
+	s := g.sinks[0]
+	s.Open(topicID(1), parts(10, 40))
+	at, _ := g.resume("v1:0-9.1-49" + tagOf("t", 1))
+	if at.Own == nil {
+		t.Fatalf("placed at %+v", at)
+	}
+	defer at.Own.Close()
+	produce(s, 0, 10, 12)
+	now := time.Unix(1000, 0)
+	b, state := at.Own.Step(nil, 1<<20, now)
+	if got := events(t, b); len(got) != 2 || state != OwnIdle {
+		t.Fatalf("gets %v, state %v", got, state)
+	}
+	now = now.Add(aheadGrace)
+	if b, state := at.Own.Step(nil, 1<<20, now); len(b) > 0 || state != OwnReading {
+		t.Fatalf("gets %q, state %v, when it has waited", b, state)
+	}
+	for deadline := time.After(10 * time.Second); len(g.box.TakeOwn(nil)) == 0; {
+		select {
+		case <-deadline:
+			t.Fatal("no answer")
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if b, state := at.Own.Step(nil, 1<<20, now); len(b) > 0 || state != OwnIdle {
+		t.Errorf("gets %q, state %v, though nothing is lost", b, state)
+	}
+}

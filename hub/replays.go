@@ -313,9 +313,22 @@ func (rp *replays) extents(o *Own, topic string, id frame.TopicID) {
 	}
 }
 
-// ask asks until there is an answer.
+// ask asks until everybody who waits has an answer. Who comes while a question
+// is under way waits for the next one: an answer must not be older than the
+// question it is for.
 func (rp *replays) ask(key boundsKey) {
-	for tries := 0; rp.ctx.Err() == nil; tries++ {
+	var waiters []*Own
+	for tries := 0; rp.ctx.Err() == nil; {
+		rp.mu.Lock()
+		b := rp.bounds[key]
+		waiters = append(waiters, b.waiters...)
+		b.waiters = nil
+		if len(waiters) == 0 {
+			delete(rp.bounds, key)
+			rp.mu.Unlock()
+			return
+		}
+		rp.mu.Unlock()
 		ctx, cancel := context.WithTimeout(rp.ctx, readMax)
 		got, err := rp.src.Bounds(ctx, key.topic, key.id)
 		cancel()
@@ -324,18 +337,19 @@ func (rp *replays) ask(key boundsKey) {
 			case <-rp.ctx.Done():
 			case <-time.After(retryPause(tries)):
 			}
+			tries++
 			continue
 		}
+		tries = 0
 		rp.mu.Lock()
-		for _, o := range rp.bounds[key].waiters {
+		for _, o := range waiters {
 			if !o.closed {
 				o.answer = &extents{got, err}
 				o.ready()
 			}
 		}
-		delete(rp.bounds, key)
 		rp.mu.Unlock()
-		return
+		waiters = nil
 	}
 }
 

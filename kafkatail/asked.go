@@ -7,8 +7,7 @@ import (
 )
 
 // asked puts a question to the brokers once for all who want its answer: who
-// comes while it is under way waits for it, who comes soon after takes what
-// was answered. An error is for those who waited; the next one asks again.
+// comes soon after it was asked waits for it, or takes what was answered. An error is for those who waited; the next one asks again.
 // Safe from any goroutine.
 type asked[T any] struct {
 	life   context.Context // of the questions; who waits for one may leave before
@@ -65,9 +64,11 @@ func (a *asked[T]) find(key string, ask func(context.Context) (T, error)) (*answ
 	return an, nil
 }
 
-// usable reports whether an answer is to come or is young enough.
+// usable reports whether an answer is, or will be, no error as far as known,
+// and was asked for recently enough: brokers that take seconds answer for when
+// they were asked.
 func (an *answer[T]) usable(ageMax time.Duration) bool {
-	return !an.over() || an.err == nil && time.Since(an.at) < ageMax
+	return time.Since(an.at) < ageMax && (!an.over() || an.err == nil)
 }
 
 func (an *answer[T]) over() bool {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -37,6 +39,7 @@ type past struct {
 	end   context.CancelFunc
 	metas *asked[topicMeta]
 	ends  *asked[extent]
+	holes holes
 }
 
 // extent is where the partitions of one incarnation of a topic begin and end.
@@ -239,6 +242,7 @@ func (h *past) read(ctx context.Context, to target, from int64, each func(*frame
 	if end := h.list.readableEnd(rp); span.Next == from && from < end && len(rp.RecordBatches) == 0 {
 		return h.hole(ctx, to.place, from, end), nil
 	}
+	h.holes.found(holeAt{to.place, from})
 	return span, nil
 }
 
@@ -259,13 +263,51 @@ func (h *past) outOfRange(ctx context.Context, pl place, from int64) (hub.Span, 
 // hole looks at an answer without records though the log goes on to end.
 // Compaction may have left none there (the last records before an open
 // transaction), and then none is to come. But remote storage that is slow
-// answers so too (KIP-405): only what the leader itself holds is believed.
+// answers so too (KIP-405): only what the leader itself holds is believed. And
+// so does a leader that has just taken over and does not know yet how far it
+// may read: only what is seen for long enough is believed.
 func (h *past) hole(ctx context.Context, pl place, from, end int64) hub.Span {
 	local, ok := h.list.offsets(ctx, []place{pl}, atLocalStart)[pl]
-	if !ok || from < local.offset {
+	if !ok || from < local.offset || !h.holes.last(holeAt{pl, from}, time.Now(), h.t.cfg.Timing.Confirm) {
 		return hub.Span{Start: from, Next: from}
 	}
 	return hub.Span{Start: from, Next: end}
+}
+
+// holes are the offsets at which nothing was found though the log goes on.
+type holes struct {
+	mu   sync.Mutex
+	seen map[holeAt]holeSeen // at most answersMax
+}
+
+type holeAt struct {
+	place
+	from int64
+}
+
+type holeSeen struct{ first, last time.Time }
+
+// last reports whether a hole is seen again and again for as long as confirm.
+func (s *holes) last(at holeAt, now time.Time, confirm time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen, ok := s.seen[at]
+	if !ok || now.Sub(seen.last) > holeForget {
+		seen.first = now
+	}
+	seen.last = now
+	if s.seen == nil || !ok && len(s.seen) >= answersMax {
+		s.seen = make(map[holeAt]holeSeen)
+	}
+	s.seen[at] = seen
+	return now.Sub(seen.first) >= confirm
+}
+
+// found forgets a hole that is none.
+func (s *holes) found(at holeAt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.seen, at)
 }
 
 // tell gives the records of whole batches to each, and ends before a batch that

@@ -41,6 +41,9 @@ const (
 	boundsAgeMax = time.Second
 	// answersMax is how many topics' answers are kept, some KB each.
 	answersMax = 1024
+	// holeForget is how long after it was seen a hole in the log is a new one:
+	// readers of history that find nothing ask again within 5 s.
+	holeForget = 15 * time.Second
 	// remoteWait is how long a broker may look for a record in remote storage.
 	remoteWait = 500 * time.Millisecond
 	// passwordBytesMax refuses a file that is no password.

@@ -191,9 +191,7 @@ func TestTotalCeiling(t *testing.T) {
 			for i, name := range []string{"a", "b", "c"} {
 				f, sinks := openFeed(t, h, Spec{Topics: []string{name}})
 				sinks[0].Open(topicID(1), parts(0))
-				for f.log.held < int64(c.size[i])*segmentBytes {
-					produce(sinks[0], 0, f.parts[0].next, f.parts[0].next+1)
-				}
+				fillLog(sinks[0], c.size[i])
 				r := f.Reader(box)
 				for range c.streams[i] {
 					r.Attached()

@@ -54,7 +54,7 @@ func TestReadStaysInOneSegment(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	l, _ := newLog(8 * segmentBytes)
 	begins := map[int64]bool{0: true}
-	for i := range 2000 {
+	for i := range 1000 {
 		n := 8 * (1 + rnd.IntN(2000))
 		if rnd.IntN(50) == 0 {
 			n = segmentBytes - 8 + 8*rnd.IntN(3) // just below, at and above a segment
@@ -224,7 +224,7 @@ func TestSegmentOfAnEarlierTurn(t *testing.T) {
 func TestSegmentsAreUsedAgain(t *testing.T) {
 	l, boxes := newLog(4 * segmentBytes)
 	seen := map[*segment]bool{}
-	for range 200 {
+	for range 60 {
 		boxes[0].Enter()
 		l.roll(1)
 		boxes[0].Leave()
@@ -233,19 +233,19 @@ func TestSegmentsAreUsedAgain(t *testing.T) {
 		}
 	}
 	if len(seen) > 6 {
-		t.Fatalf("200 rolls of a log of 4 segments used %d segments", len(seen))
+		t.Fatalf("60 rolls of a log of 4 segments used %d segments", len(seen))
 	}
 }
 
 func TestPoolIsBounded(t *testing.T) {
 	l, boxes := newLog(2 * segmentBytes)
 	boxes[0].Enter() // nothing can be used again
-	l.roll(100)
+	l.roll(freeSegmentsMax + 4)
 	if n := len(l.pool.retired); n != freeSegmentsMax {
 		t.Fatalf("%d segments wait, want %d", n, freeSegmentsMax)
 	}
 	boxes[0].Leave()
-	for range 3 * freeSegmentsMax { // each takes one of those that wait, and leaves one of its own
+	for range freeSegmentsMax + 4 { // each takes one of those that wait, and leaves one of its own
 		l.roll(1)
 		l.add(2 * segmentBytes)
 	}
@@ -262,7 +262,7 @@ func TestPoolIsBounded(t *testing.T) {
 // TestReadersAgainstWriter: a writer at full speed rolls through a small log;
 // two loops read what they find, and hold it for a while, unchanged.
 func TestReadersAgainstWriter(t *testing.T) {
-	const readsMin, rollsMax = 100, 20_000
+	const readsMin, rollsMax = 40, 20_000
 	l, boxes := newLog(3 * segmentBytes)
 	var written atomic.Bool
 	var reads [2]atomic.Int64

@@ -222,7 +222,7 @@ func TestKnownPositionIsKept(t *testing.T) {
 			produce(s, 1, 10, 11)
 		}
 		at, _ := g.resume(c.id)
-		got := ""
+		var got string
 		if at.Own != nil {
 			b, state := at.Own.Step(nil, 1<<20, time.Unix(1000, 0))
 			if got = string(b); state == OwnShared {

@@ -110,6 +110,9 @@ func (rp *replays) start(ctx context.Context) {
 	defer rp.mu.Unlock()
 	rp.ctx, rp.running = ctx, true
 	rp.fill()
+	for key := range rp.bounds {
+		rp.wg.Go(func() { rp.ask(key) })
+	}
 }
 
 func (rp *replays) stop() {

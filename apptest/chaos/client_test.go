@@ -350,6 +350,11 @@ func (c *client) take(e event) error {
 		}
 		return nil
 	case first:
+		for p := range pos {
+			if c.pos[p] == unknown { // it got nothing of it, and is given a start now
+				c.start[p], c.pos[p] = pos[p], pos[p]
+			}
+		}
 		if c.moved = pos != c.pos; c.moved {
 			c.before, c.pos = c.pos, pos
 		}

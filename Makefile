@@ -37,7 +37,7 @@ stress: ## Run one package's tests many times (PKG=./hub COUNT=200)
 fuzz: ## Give every fuzz target FUZZTIME of fresh input
 	@for p in $$(go list $(PKG)); do \
 	  for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
-	    echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+	    echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x $$p || exit 1; \
 	  done; \
 	done
 
@@ -49,7 +49,7 @@ kafka-jars: ## Fetch the jars of a real Kafka broker with Maven, once
 
 .PHONY: test-kafka
 test-kafka: kafka-jars ## Run the tests against real Kafka brokers (needs Java 17 and Maven)
-	TAILCAST_KAFKA_LIBS=$(KAFKALIBS) go test -timeout 10m -tags kafka -run Kafka ./kafkatail ./apptest ./apptest/chaos
+	TAILCAST_KAFKA_LIBS=$(KAFKALIBS) go test -timeout 10m -p 1 -tags kafka -run Kafka ./kafkatail ./apptest ./apptest/chaos
 
 .PHONY: chaos
 chaos: kafka-jars ## Compare what clients got with the log for CHAOS (5m), in front of kfake and of real brokers; SEED repeats a run

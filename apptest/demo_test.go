@@ -23,6 +23,7 @@ and produce     echo '{"hello":"browser"}' | kcat -P -b %[3]s -t events
 Metrics are at  http://%[1]s/metrics
 Press Ctrl-C to stop.
 `, s.Admin, s.Addr, b.addr)
+	testkit.Eventually(t, patience, "what it prints", func() bool { return len(s.Stdout.String()) >= len(want) })
 	if got := s.Stdout.String(); got != want {
 		t.Errorf("it prints\n%swant\n%s", got, want)
 	}

@@ -1,3 +1,8 @@
+//go:build !race
+
+// These play thousands of connections to servers of other people and of the
+// test; under the race detector they would test its speed.
+
 package httpcases
 
 import (

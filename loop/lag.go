@@ -39,6 +39,9 @@ func (l *Loop) look() (more bool) {
 			if c := l.lagging.next(); c != nil {
 				l.lookAt(c)
 			}
+			if l.tell(); l.now >= until { // those not served are asked for again
+				break
+			}
 		}
 	}
 	return true

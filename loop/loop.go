@@ -9,6 +9,7 @@ package loop
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -147,6 +148,10 @@ func (l *Loop) turn() {
 	l.settle()
 	if busy {
 		l.waker.wake()
+		// A loop that always has more to do would hold its thread for the
+		// scheduler's 10 ms at a time, and the tail passes a record through
+		// several goroutines.
+		runtime.Gosched()
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"testing"
 	"unicode/utf8"
@@ -15,47 +14,13 @@ import (
 	"tailcast/internal/testkit"
 )
 
-// sseCase is a record that went wrong in some server or client; the file has
-// the sources, and frame's tests the same cases without sockets.
-type sseCase struct {
-	ID        string
-	Key       *string
-	KeyBase64 []byte `json:"key_base64"`
-	Value     []byte `json:"value_base64"` // nil for null
-	Headers   []struct {
-		Name  string
-		Value []byte `json:"value_base64"`
-	}
-	Want     caseEvent   `json:"expect_event"`
-	Alt      []caseEvent `json:"expect_alt"`
-	Requires string
-}
-
-type caseEvent struct {
-	Fires bool
-	Type  string
-	Data  string
-}
-
-func (c *sseCase) key() []byte {
-	if c.Key != nil {
-		return []byte(*c.Key)
-	}
-	return c.KeyBase64
-}
+type sseCase struct{ ssetest.Case }
 
 func readCases(t *testing.T) []sseCase {
 	t.Helper()
-	file, err := os.ReadFile("../frame/testdata/sse-cases.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var cases []sseCase
-	if err := json.Unmarshal(file, &cases); err != nil {
-		t.Fatal(err)
-	}
-	if len(cases) < 37 {
-		t.Fatalf("%d cases", len(cases))
+	for _, c := range ssetest.ReadCases(t, "../frame/testdata/sse-cases.json") {
+		cases = append(cases, sseCase{c})
 	}
 	return cases
 }
@@ -84,7 +49,7 @@ routes:
 	conns["/raw of HTTP/1.0"] = old
 
 	for i := range cases {
-		r := &kgo.Record{Topic: "cases", Key: cases[i].key(), Value: cases[i].Value}
+		r := &kgo.Record{Topic: "cases", Key: cases[i].KeyBytes(), Value: cases[i].Value}
 		for _, h := range cases[i].Headers {
 			r.Headers = append(r.Headers, kgo.RecordHeader{Key: h.Name, Value: h.Value})
 		}
@@ -139,10 +104,10 @@ func eventsByOffset(t *testing.T, c *testkit.Conn, last int) map[int]ssetest.Eve
 func (c *sseCase) checkText(t *testing.T, got map[string]map[int]ssetest.Event, route string, i int) {
 	t.Helper()
 	e, fired := got[route][i]
-	event := caseEvent{fired, e.Type, e.Data}
-	want := append([]caseEvent{c.Want}, c.Alt...)
+	event := ssetest.CaseEvent{Fires: fired, Type: e.Type, Data: e.Data}
+	want := append([]ssetest.CaseEvent{c.Want}, c.Alt...)
 	if c.Value == nil {
-		want = []caseEvent{{true, "delete", string(c.key())}}
+		want = []ssetest.CaseEvent{{Fires: true, Type: "delete", Data: string(c.KeyBytes())}}
 	}
 	if !slices.Contains(want, event) {
 		t.Errorf("%s on %s: got %+v, want one of %+v", c.ID, route, event, want)
@@ -153,7 +118,7 @@ func (c *sseCase) checkBase64(t *testing.T, e ssetest.Event) {
 	t.Helper()
 	want := c.Value
 	if want == nil {
-		want = c.key()
+		want = c.KeyBytes()
 	}
 	if got, err := base64.StdEncoding.DecodeString(e.Data); err != nil || string(got) != string(want) {
 		t.Errorf("%s on /base64: got %.300q, %v, want %.300q", c.ID, got, err, want)
@@ -182,7 +147,7 @@ func (c *sseCase) checkEnvelope(t *testing.T, e ssetest.Event, i int) {
 	if got.Topic != "cases" || got.Partition != 0 || got.Offset != int64(i) || (c.Value == nil) != (e.Type == "delete") {
 		t.Errorf("%s: envelope of event %q: %.300q", c.ID, e.Type, e.Data)
 	}
-	checkBytes(t, c.ID+": key", got.Key, got.KeyBase64, c.key())
+	checkBytes(t, c.ID+": key", got.Key, got.KeyBase64, c.KeyBytes())
 	checkBytes(t, c.ID+": value", got.Value, got.ValueBase64, c.Value)
 	headers := [][]string{}
 	for _, pair := range got.Headers {

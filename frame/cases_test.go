@@ -2,8 +2,6 @@ package frame
 
 import (
 	"encoding/base64"
-	"encoding/json"
-	"os"
 	"slices"
 	"testing"
 	"unicode/utf8"
@@ -11,34 +9,10 @@ import (
 	"tailcast/internal/ssetest"
 )
 
-// sseCase is a record that went wrong in some server or client, and what an
-// EventSource has to see of it. The file says where it comes from.
-type sseCase struct {
-	ID        string
-	Note      string
-	Key       *string
-	KeyBase64 []byte `json:"key_base64"`
-	Value     []byte `json:"value_base64"` // nil for null
-	Headers   []struct {
-		Name  string
-		Value []byte `json:"value_base64"`
-	}
-	Want     caseEvent   `json:"expect_event"`
-	Alt      []caseEvent `json:"expect_alt"`
-	Requires string
-}
-
-type caseEvent struct {
-	Fires bool
-	Type  string
-	Data  string
-}
+type sseCase struct{ ssetest.Case }
 
 func (c *sseCase) record() *Record {
-	r := &Record{Topic: "events", Partition: 0, Offset: 7, Time: 1700000000000, Key: c.KeyBase64, Value: c.Value}
-	if c.Key != nil {
-		r.Key = []byte(*c.Key)
-	}
+	r := &Record{Topic: "events", Partition: 0, Offset: 7, Time: 1700000000000, Key: c.KeyBytes(), Value: c.Value}
 	for _, h := range c.Headers {
 		r.Headers = append(r.Headers, Header{h.Name, h.Value})
 	}
@@ -47,16 +21,9 @@ func (c *sseCase) record() *Record {
 
 func readCases(t *testing.T) []sseCase {
 	t.Helper()
-	file, err := os.ReadFile("testdata/sse-cases.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var cases []sseCase
-	if err := json.Unmarshal(file, &cases); err != nil {
-		t.Fatal(err)
-	}
-	if len(cases) < 37 {
-		t.Fatalf("%d cases", len(cases))
+	for _, c := range ssetest.ReadCases(t, "testdata/sse-cases.json") {
+		cases = append(cases, sseCase{c})
 	}
 	return cases
 }
@@ -79,12 +46,12 @@ func TestCasesRaw(t *testing.T) {
 	for _, c := range readCases(t) {
 		t.Run(c.ID, func(t *testing.T) {
 			frame, _, event := encode(t, c.format(t), c.record())
-			got := caseEvent{}
+			got := ssetest.CaseEvent{}
 			if event != nil {
-				got = caseEvent{true, event.Type, event.Data}
+				got = ssetest.CaseEvent{Fires: true, Type: event.Type, Data: event.Data}
 			}
 			if c.Value == nil {
-				if want := (caseEvent{true, "delete", *c.Key}); got != want {
+				if want := (ssetest.CaseEvent{Fires: true, Type: "delete", Data: *c.Key}); got != want {
 					t.Errorf("%s: got %+v, want %+v", c.Note, got, want)
 				}
 			} else if got != c.Want && !slices.Contains(c.Alt, got) {

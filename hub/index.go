@@ -36,6 +36,58 @@ type index struct {
 type partIndex struct {
 	ordinals deque[uint64]
 	base     int64 // every record at or above it that the feed has appended is in the log
+
+	skips deque[skip]
+	told  int64 // the ids of all frames in the log are at it or behind it, as far as skips go
+}
+
+// skip is a move of a partition over offsets without a frame: the ids of
+// frames from ordinal at on are behind it.
+type skip struct {
+	next int64
+	at   uint64
+}
+
+// skipsMax bounds the skips a partition remembers: those of as many
+// transactions between two records, at 16 KB. A position in one that is
+// forgotten is told by a later one, which only makes a stream personal for longer.
+const skipsMax = 1024
+
+// skipped notes that part i moved to next, and no frame said so yet.
+func (x *index) skipped(i int, next int64) {
+	p := &x.parts[i]
+	for p.skips.len() > 0 && p.skips.front().at <= x.entries.first {
+		p.told = p.skips.front().next
+		p.skips.pop()
+	}
+	now := skip{next, x.entries.end()}
+	if n := p.skips.len(); n > 0 {
+		if last := p.skips.at(p.skips.end() - 1); last.at == now.at || n == skipsMax {
+			*last = now
+			return
+		}
+	}
+	p.skips.push(now)
+}
+
+// toldFrom returns the ordinal from which on the ids of frames are not before
+// next, which is behind the partition's n-th record and covers no other.
+func (x *index) toldFrom(p *partIndex, n int, next int64) uint64 {
+	had := max(p.base, p.told)
+	if n > 0 {
+		had = max(had, x.offset(&p.ordinals, n-1)+1)
+	}
+	if next <= had {
+		return x.entries.first
+	}
+	at := x.entries.end()
+	if k := sort.Search(p.skips.len(), func(k int) bool { return p.skips.at(p.skips.first+uint64(k)).next >= next }); k < p.skips.len() {
+		at = p.skips.at(p.skips.first + uint64(k)).at
+	}
+	if n < p.ordinals.len() {
+		at = min(at, *p.ordinals.at(p.ordinals.first + uint64(n)))
+	}
+	return at
 }
 
 func (x *index) add(e entry) {
@@ -61,14 +113,18 @@ func (x *index) evict(place int64) {
 func (x *index) reset() {
 	x.entries.clear()
 	for i := range x.parts {
-		x.parts[i].ordinals.clear()
+		p := &x.parts[i]
+		p.ordinals.clear()
+		p.skips.clear()
+		p.told = 0
 	}
 }
 
 // find returns where a stream goes on that has every record of part i below
 // next[i] and none at or above it. It is false when no one place in the log
-// separates the two, so that the stream needs frames of its own. end is the
-// place behind the last frame.
+// separates the two, or the ids of the frames behind it are before next, so
+// that the stream needs frames of its own. end is the place behind the last
+// frame.
 //
 // REQUIRES: next[i] is within part i's base and next offset.
 func (x *index) find(next []int64, end int64) (place int64, ok bool) {
@@ -83,7 +139,7 @@ func (x *index) find(next []int64, end int64) (place int64, ok bool) {
 }
 
 // split returns the lowest ordinal of a record that a stream lacks, and the
-// one behind the highest that it has.
+// one from which on there is no record that it has and no id before next.
 func (x *index) split(next []int64) (after, before uint64) {
 	after, before = x.entries.end(), x.entries.first
 	for i := range x.parts {
@@ -95,6 +151,7 @@ func (x *index) split(next []int64) (after, before uint64) {
 		if n > 0 {
 			before = max(before, *ords.at(ords.first + uint64(n-1))+1)
 		}
+		before = max(before, x.toldFrom(&x.parts[i], n, next[i]))
 	}
 	return after, before
 }

@@ -40,6 +40,7 @@ type told struct {
 	place
 	offset int64 // -1: belongs to no record
 	block  string
+	pos    frame.Position // as its id tells it
 }
 
 type modelReader struct {
@@ -133,6 +134,17 @@ func (m *model) anywhere() place {
 	return place{t, m.rand.Int32N(m.count[t])}
 }
 
+// vector is a position by place.
+func vector(pos frame.Position) map[place]int64 {
+	v := map[place]int64{}
+	for t, g := range pos {
+		for _, p := range g.Parts {
+			v[place{t, p.ID}] = p.Next
+		}
+	}
+	return v
+}
+
 // position is the node's, as the model knows it.
 func (m *model) position() frame.Position {
 	var pos frame.Position
@@ -151,14 +163,14 @@ func (m *model) position() frame.Position {
 func (m *model) idText() string { return string(frame.AppendID(nil, m.position())) }
 
 // tell expects a frame.
-func (m *model) tell(e told) {
-	m.told = append(m.told, e)
+func (m *model) tell(at place, offset int64, block string) {
+	m.told = append(m.told, told{at, offset, block, m.position()})
 	m.silent = false
 }
 
 func (m *model) flush() {
 	if m.silent {
-		m.tell(told{place{}, -1, "id: " + m.idText() + "\n\n"})
+		m.tell(place{}, -1, "id: "+m.idText()+"\n\n")
 	}
 	m.sinks[m.rand.IntN(len(m.sinks))].Flush()
 }
@@ -175,7 +187,7 @@ func (m *model) appendSome() {
 		m.next[at]++
 		val := fmt.Sprintf("%d/%d/%d %s", at.topic, at.partition, o, strings.Repeat("x", m.rand.IntN(9000)))
 		recs = append(recs, frame.Record{Partition: at.partition, Offset: o, Time: o, Value: []byte(val)})
-		m.tell(told{at, o, "id: " + m.idText() + "\ndata: " + val + "\n\n"})
+		m.tell(at, o, "id: "+m.idText()+"\ndata: "+val+"\n\n")
 		m.known = append(m.known, m.position())
 	}
 	m.sinks[at.topic].Append(at.partition, recs)
@@ -200,7 +212,7 @@ func (m *model) beat() {
 	m.feed.tick(m.now) // takes note of what was appended
 	m.now = m.now.Add(2 * time.Second)
 	m.feed.tick(m.now)
-	m.tell(told{place{}, -1, ":\n"})
+	m.tell(place{}, -1, ":\n")
 }
 
 func (m *model) grow() {
@@ -244,7 +256,7 @@ func (m *model) recreate() {
 }
 
 func (m *model) generation(block string) {
-	m.tell(told{place{}, -1, block})
+	m.tell(place{}, -1, block)
 	m.told0, m.known = len(m.told), nil
 	maps.Copy(m.base, m.next)
 }
@@ -372,12 +384,7 @@ func (m *model) personal(o *Own, pos frame.Position, first int) {
 			got, place = append(got, b...), place+int64(len(b))
 		}
 	}
-	v := map[place]int64{}
-	for t, g := range pos {
-		for _, p := range g.Parts {
-			v[place{t, p.ID}] = p.Next
-		}
-	}
+	v := vector(pos)
 	for _, e := range m.told[max(first, m.told0):] {
 		if e.offset < 0 || e.offset < v[e.place] {
 			continue
@@ -417,10 +424,10 @@ func (m *model) covers(block []byte, v map[place]int64) {
 	if err != nil {
 		m.t.Fatalf("%q: %v", line, err)
 	}
-	got := map[place]int64{}
-	for t, g := range pos {
-		for _, p := range g.Parts {
-			got[place{t, p.ID}] = p.Next
+	got := vector(pos)
+	for at, next := range v {
+		if got[at] < next {
+			m.t.Fatalf("the id %q goes back in %v to %d, from %d", line, at, got[at], next)
 		}
 	}
 	for _, e := range m.told[m.told0:] {
@@ -432,12 +439,7 @@ func (m *model) covers(block []byte, v map[place]int64) {
 
 // find is the naive search: where in told[first:] a position goes on.
 func (m *model) find(pos frame.Position, first int) (next int, how fit) {
-	v := map[place]int64{}
-	for t, g := range pos {
-		for _, p := range g.Parts {
-			v[place{t, p.ID}] = p.Next
-		}
-	}
+	v := vector(pos)
 	base := maps.Clone(m.base)
 	for _, e := range m.told[m.told0:max(first, m.told0)] {
 		if e.offset >= 0 {
@@ -466,6 +468,14 @@ func (m *model) find(pos frame.Position, first int) (next int, how fit) {
 	for _, e := range m.told[next:] {
 		if e.offset >= 0 && covered(e) {
 			return 0, fitsOwn
+		}
+	}
+	for _, e := range m.told[next:] { // the next id must not be before it
+		told := vector(e.pos)
+		for at, next := range v {
+			if e.block[0] != ':' && told[at] < next {
+				return 0, fitsOwn
+			}
 		}
 	}
 	return next, fitsHere

@@ -78,6 +78,7 @@ func (f *Feed) append(i int, rec *frame.Record) {
 	f.count(out)
 	if out.Kind == frame.Silent {
 		f.silent = true
+		f.index.skipped(i, p.next)
 		return
 	}
 	f.silent = false
@@ -131,6 +132,8 @@ func (f *Feed) advance(group int, partition int32, next int64) bool {
 		f.index.settled = f.index.entries.end()
 	case next <= f.parts[i].next:
 		return false
+	default:
+		f.index.skipped(i, next)
 	}
 	f.parts[i].next = next
 	return true

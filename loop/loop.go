@@ -18,6 +18,7 @@ import (
 
 	"tailcast/http1"
 	"tailcast/hub"
+	"tailcast/route"
 )
 
 // Loop is one event loop. Its methods run on its own goroutine, but for
@@ -53,6 +54,7 @@ type Loop struct {
 
 	// Scratch of one turn or event.
 	req    http1.Request
+	values route.Values // of the request, once its route is found; the path's alias path
 	marked []*hub.Reader
 	owns   []*hub.Own
 	times  []int64

@@ -151,7 +151,8 @@ func (l *Loop) request(c *conn, r *http1.Request) bool {
 	if err != nil {
 		return l.refuse(c, err, origin, closeBadRequest)
 	}
-	rt, found := l.srv.site.Routes.Lookup(path)
+	host, _ := http1.SplitHost(r.Host)
+	rt, found := l.srv.site.Routes.Lookup(host, path, &l.values.Path)
 	cors := l.srv.site.CORS
 	if found && rt.CORS != nil {
 		cors = rt.CORS
@@ -183,7 +184,15 @@ func (l *Loop) request(c *conn, r *http1.Request) bool {
 		l.counts.answered(200)
 		return l.answered(c, l.out, false)
 	}
+	l.values.Query, l.values.Claims = r.Query, nil
 	return l.open(c, r, &l.srv.site.Serves[rt.Feed])
+}
+
+// refused answers a request that asks for what it can't have.
+func (l *Loop) refused(c *conn, r *http1.Request, err error) bool {
+	no := &route.Refusal{Status: 500, Reason: "the stream can't be opened"}
+	errors.As(err, &no)
+	return l.answer(c, r, &http1.Answer{Status: no.Status, Fields: l.fields, Body: no.Reason})
 }
 
 // answer writes a short answer and decides what becomes of the connection.
@@ -274,8 +283,16 @@ func (l *Loop) linger(c *conn, why closeReason) bool {
 	return true
 }
 
-// open begins a stream.
+// open begins a stream. l.values are those of the request, and expanded before
+// start uses their memory.
 func (l *Loop) open(c *conn, r *http1.Request, what *Serving) bool {
+	feed := what.Feed
+	if what.Open != nil {
+		var err error
+		if feed, err = what.Open(&l.values); err != nil {
+			return l.refused(c, r, err)
+		}
+	}
 	c.plain = r.Minor == 0
 	l.out = http1.AppendStreamHead(l.out[:0], r.Minor, l.date.at(l), l.fields)
 	l.counts.answered(200)
@@ -290,7 +307,7 @@ func (l *Loop) open(c *conn, r *http1.Request, what *Serving) bool {
 	if age := l.srv.cfg.MaxAge; age > 0 {
 		l.wheel.set(c, l.now+jitter(l.rand, age))
 	}
-	s := l.streamsOf(what.Feed)
+	s := l.streamsOf(feed)
 	c.stream = s
 	s.n++
 	s.reader.Attached()

@@ -45,8 +45,13 @@ type Site struct {
 
 // Serving is what one route serves.
 type Serving struct {
-	Feed    *hub.Feed
-	Restart bool // streams that can't go on exactly begin by the start policy
+	Feed    *hub.Feed // nil if requests have a say in it
+	Restart bool      // streams that can't go on exactly begin by the start policy
+
+	// Open opens the feed that a request asks for, if that is not always Feed.
+	// It borrows v, waits for nothing, and is called by any loop. Its errors are
+	// *route.Refusal, which answer the request.
+	Open func(v *route.Values) (*hub.Feed, error)
 }
 
 // Server is the listener and the loops of one process.

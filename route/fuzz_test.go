@@ -70,6 +70,74 @@ func FuzzResumeID(f *testing.F) {
 	})
 }
 
+// FuzzTemplate expands what is parsed: a text with the values in it, or a
+// refusal; a literal is never one.
+func FuzzTemplate(f *testing.F) {
+	f.Fuzz(func(t *testing.T, text, query string) {
+		tpl, err := ParseTemplate(text)
+		if err != nil {
+			if strings.ContainsAny(err.Error(), "\r\n") {
+				t.Fatalf("error of more than one line: %q", err)
+			}
+			return
+		}
+		v := Values{Query: []byte(query), Claims: ClaimMap{"a": []any{"1", "2"}, "sub": "u"}}
+		got, err := tpl.Expand(&v, nil)
+		literal, is := tpl.Literal()
+		switch {
+		case err != nil && (is || len(got) > 0):
+			t.Fatalf("%q, literal %v, was refused with %q: %v", text, is, got, err)
+		case err == nil && (len(got) == 0 || len(got) > valuesMax):
+			t.Fatalf("%q stands for %d texts", text, len(got))
+		case is && (len(got) != 1 || got[0] != literal):
+			t.Fatalf("%q: literal %q, but stands for %q", text, literal, got)
+		}
+	})
+}
+
+// FuzzLookup holds the table against a walk through all of its paths.
+func FuzzLookup(f *testing.F) {
+	f.Fuzz(func(t *testing.T, first, second, path string) {
+		table, err := NewTable([]Route{{Path: first, Feed: 0}, {Path: second, Feed: 1}})
+		if err != nil || !strings.HasPrefix(first, "/") || !strings.HasPrefix(second, "/") {
+			return
+		}
+		want, literals := -1, -1
+		for i, p := range []string{first, second} {
+			if n, ok := fits(p, path); ok && n > literals {
+				want, literals = i, n
+			}
+		}
+		var params Params
+		r, ok := table.Lookup(nil, []byte(path), &params)
+		if ok != (want >= 0) || ok && r.Feed != want {
+			t.Fatalf("%q of %q and %q: %+v, %v, want %d", path, first, second, r, ok, want)
+		}
+	})
+}
+
+// fits reports whether path is one of pattern's, and how many of pattern's
+// segments are literal.
+func fits(pattern, path string) (literals int, ok bool) {
+	want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
+	if len(want) != len(got) {
+		return 0, false
+	}
+	for i := range want {
+		switch {
+		case strings.HasPrefix(want[i], "{"):
+			if got[i] == "" {
+				return 0, false
+			}
+		case want[i] != got[i]:
+			return 0, false
+		default:
+			literals++
+		}
+	}
+	return literals, true
+}
+
 func escapedName(query string) bool {
 	for pair := range strings.SplitSeq(query, "&") {
 		if name, _, _ := strings.Cut(pair, "="); strings.Contains(name, "%") {

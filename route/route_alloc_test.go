@@ -6,19 +6,26 @@ import "testing"
 
 // The request path allocates nothing: 15,000 clients reconnect at once.
 func TestRequestPathDoesNotAllocate(t *testing.T) {
-	table, err := NewTable([]Route{{Path: "/events", CORS: mustCORS(t, true, "https://app.test", "https://*.app.test")}})
+	cors := mustCORS(t, true, "https://app.test", "https://*.app.test")
+	table, err := NewTable([]Route{{Path: "/events", CORS: cors}, {Host: "gw.test", Path: "/users/{user}/events", CORS: cors}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var (
 		path    = []byte("/events")
+		user    = []byte("/users/u1/events")
+		host    = []byte("GW.test")
+		params  Params
 		origins = [][]byte{[]byte("https://app.test"), []byte("https://x.app.test"), []byte("https://evil.test")}
 		query   = []byte("a=b&lastEventId=v1%3A0-5&c")
 		fields  = make([]byte, 0, 512)
 		scratch = make([]byte, 0, 512)
 	)
 	allocs := testing.AllocsPerRun(100, func() {
-		r, ok := table.Lookup(path)
+		if _, ok := table.Lookup(host, user, &params); !ok {
+			t.Fatal("no route")
+		}
+		r, ok := table.Lookup(host, path, &params)
 		if !ok {
 			t.Fatal("no route")
 		}

@@ -32,7 +32,7 @@ func TestLookup(t *testing.T) {
 		{"/admin\x00", -1},
 		{"/a%20b/é", -1},
 	} {
-		r, ok := table.Lookup([]byte(tc.path))
+		r, ok := table.Lookup(nil, []byte(tc.path), &Params{})
 		if ok != (tc.feed >= 0) || ok && r.Feed != tc.feed {
 			t.Errorf("Lookup(%q) = %+v, %v, want feed %d", tc.path, r, ok, tc.feed)
 		}
@@ -54,7 +54,7 @@ func TestTableKeepsItsRoutes(t *testing.T) {
 		t.Fatal(err)
 	}
 	routes[0] = Route{Path: "/b"}
-	if r, ok := table.Lookup([]byte("/a")); !ok || r.Feed != 7 || r.Path != "/a" {
+	if r, ok := table.Lookup(nil, []byte("/a"), &Params{}); !ok || r.Feed != 7 || r.Path != "/a" {
 		t.Fatalf("got %+v, %v", r, ok)
 	}
 }

@@ -105,7 +105,10 @@ func (f *Feed) settle(r *Reader, start Start, dst []byte) (Placement, []byte) {
 
 // own makes a personal stream at want. mu must be held.
 func (f *Feed) own(r *Reader, start Start, want frame.Position, former []int) *Own {
-	o := &Own{r: r, addr: start.Addr, restart: start.Restart, recreated: slices.Clone(former), lossN: f.lossN}
+	o := &Own{r: r, addr: start.Addr, restart: start.Restart, lossN: f.lossN}
+	for _, g := range former {
+		o.recreated.add(g)
+	}
 	o.ids.Set(want)
 	if len(former) > 0 {
 		o.sent = start.Position.Clone()

@@ -35,12 +35,14 @@ func (o *Own) takeLosses(dst []byte) []byte {
 		missed := f.lossN - o.lossN
 		if missed > len(f.losses) {
 			o.lossN = f.lossN
+			o.recreated, o.checking, o.begun, o.expired, o.cut = 0, 0, false, nil, nil
 			o.ids.Set(f.ids.Position())
 			return o.resync(dst, frame.UnknownID, nil)
 		}
+		dst = o.tellLocked(dst) // before its ids move on
 		l := &f.losses[len(f.losses)-missed]
 		o.lossN++
-		o.blocked, o.known = false, false
+		o.blocked, o.known = false, 0
 		dst = o.take(dst, l)
 	}
 	return dst
@@ -58,7 +60,8 @@ func (o *Own) take(dst []byte, l *loss) []byte {
 		pos := o.ids.Position().Clone()
 		pos[l.group] = frame.Group{Tag: l.tag, Parts: parts}
 		o.ids.Set(pos)
-		o.recreated = slices.DeleteFunc(o.recreated, func(g int) bool { return g == l.group })
+		o.recreated.remove(l.group)
+		o.checking.remove(l.group)
 		if had {
 			o.moved = true
 			return dst
@@ -83,7 +86,7 @@ func (o *Own) take(dst []byte, l *loss) []byte {
 // an id of it: another node, which told it, knew of the topic first. mu must be
 // held.
 func (o *Own) had(l *loss) (parts []frame.Partition, had bool) {
-	if !slices.Contains(o.recreated, l.group) {
+	if !o.recreated.has(l.group) {
 		return nil, false
 	}
 	i := slices.IndexFunc(o.sent, func(g frame.Group) bool { return g.Tag == l.tag })
@@ -95,39 +98,56 @@ func (o *Own) had(l *loss) (parts []frame.Partition, had bool) {
 
 // bounded applies the bounds of the topic that was asked for: what retention
 // took while the client was away, where a re-created topic begins, and whether
-// what the stream has and this node does not exists at all.
-func (o *Own) bounded(dst []byte, got *extents) []byte {
+// what the stream has and this node does not exists at all. tell says so.
+func (o *Own) bounded(got *extents) {
 	f := o.r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	checking := o.checking
-	o.checking = false
+	checking := o.checking.has(o.asked)
+	o.checking.remove(o.asked)
 	if got.err != nil {
 		o.blocked = true
-		return dst
+		return
 	}
-	if i := slices.Index(o.recreated, o.asked); i >= 0 {
-		o.recreated = slices.Delete(o.recreated, i, i+1)
-		o.known = len(o.recreated) == 0
+	o.known.add(o.asked)
+	if o.recreated.has(o.asked) {
+		o.recreated.remove(o.asked)
+		o.begun = true
 		o.begin(got.bounds)
-		return o.resync(dst, frame.Recreated, nil)
+		return
 	}
 	name := f.topics[o.asked].name
-	var expired, cut []frame.Range
 	for _, b := range got.bounds {
 		next := o.ids.Next(o.asked, b.Partition)
 		switch {
 		case next == frame.Unknown:
 		case next < b.Start && o.before(b):
-			expired = append(expired, frame.Range{Topic: name, Partition: b.Partition, From: next, To: b.Start - 1})
+			o.expired = append(o.expired, frame.Range{Topic: name, Partition: b.Partition, From: next, To: b.Start - 1})
 			o.ids.Advance(o.asked, b.Partition, b.Start)
 		case checking && next > max(b.End, o.node(b)):
-			cut = append(cut, frame.Range{Topic: name, Partition: b.Partition, From: b.End, To: next - 1})
+			o.cut = append(o.cut, frame.Range{Topic: name, Partition: b.Partition, From: b.End, To: next - 1})
 			o.ids.Advance(o.asked, b.Partition, o.node(b))
 		}
 	}
 	if checking {
-		cut = o.cutUnknown(cut, name, got.bounds)
+		o.cut = o.cutUnknown(o.cut, name, got.bounds)
+	}
+}
+
+// tell appends an event for each reason of what bounds said.
+func (o *Own) tell(dst []byte) []byte {
+	f := o.r.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return o.tellLocked(dst)
+}
+
+// tellLocked is tell; the feed's mutex must be held.
+func (o *Own) tellLocked(dst []byte) []byte {
+	begun, expired, cut := o.begun, o.expired, o.cut
+	o.begun, o.expired, o.cut = false, nil, nil
+	if begun {
+		dst = o.resync(dst, frame.Recreated, nil)
 	}
 	if len(expired) > 0 {
 		dst = o.resync(dst, frame.Expired, expired)

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"math/bits"
 	"net/netip"
 	"slices"
 	"time"
@@ -30,12 +31,15 @@ type Own struct {
 
 	ids   frame.IDWriter // where the stream is
 	lossN int            // losses of the feed that are behind it
-	known bool           // the topics' bounds were asked since the last change of topics
+	known groups         // their bounds were told since the last change of topics
 
-	recreated  []int          // groups whose id is of another topic of the name: bounds say where they begin
+	recreated  groups         // their id is of another topic of the name: bounds say where they begin
 	sent       frame.Position // the client's id, if there are any of them
 	asked      int            // group whose bounds were asked for
-	checking   bool           // they were asked for because the stream is ahead of this node
+	checking   groups         // ahead of this node: bounds say whether what they have exists
+	expired    []frame.Range  // what bounds said so far, to be told when no group is left to ask for
+	cut        []frame.Range
+	begun      bool           // and that a topic begins anew
 	blocked    bool           // a topic is another one by now: the tail will say so
 	aheadSince time.Time      // since when a partition is ahead of this node; zero: none is
 	delivered  int64          // records from history
@@ -113,7 +117,7 @@ func (o *Own) Step(dst []byte, most int, now time.Time) ([]byte, OwnState) {
 
 // beat appends a heartbeat: the position if it moved since it was told.
 func (o *Own) beat(dst []byte) []byte {
-	if !o.moved {
+	if !o.moved || o.begun || len(o.expired)+len(o.cut) > 0 { // no id before the loss that led to it
 		return append(dst, frame.Heartbeat...)
 	}
 	o.moved = false
@@ -127,7 +131,7 @@ func (o *Own) step(dst []byte, limit int, now time.Time) ([]byte, OwnState) {
 		var failed failure
 		reading := o.takeNews(&got, &failed)
 		if got != nil {
-			dst = o.bounded(dst, got)
+			o.bounded(got)
 		}
 		if failed.err != nil {
 			dst = o.failed(dst, failed)
@@ -139,18 +143,20 @@ func (o *Own) step(dst []byte, limit int, now time.Time) ([]byte, OwnState) {
 		if o.blocked {
 			return dst, OwnIdle
 		}
-		part, ok := o.lacks()
-		if !ok && len(o.recreated) == 0 {
-			return o.fromLog(dst, limit, now)
-		}
-		if o.r.feed.hub.opts.History == nil {
-			return o.giveUp(dst), OwnMore
-		}
-		if !o.known {
-			o.ask()
+		if g, ok := o.question(); ok {
+			if o.r.feed.hub.opts.History == nil {
+				return o.giveUp(dst), OwnMore
+			}
+			o.ask(g)
 			return dst, OwnReading
 		}
+		dst = o.tell(dst)
+		part, ok := o.lacks()
 		if !ok {
+			var state OwnState
+			if dst, state = o.fromLog(dst, limit, now); o.checking == 0 {
+				return dst, state
+			}
 			continue
 		}
 		c := o.r.feed.hub.replays.chunk(o, part.key, part.topic, part.from)
@@ -174,21 +180,40 @@ func (o *Own) takeNews(got **extents, failed *failure) (reading bool) {
 	return o.reading
 }
 
-// ask asks for the bounds of the first topic that history or a former id
-// concerns; the others follow one by one.
-func (o *Own) ask() {
+// question returns the next group whose bounds have to be known: history, a
+// former id or being ahead concerns it. They are asked for one by one, and what
+// they say is told when there are no more, so that a client hears of its losses
+// at once.
+func (o *Own) question() (group int, ok bool) {
 	f := o.r.feed
 	f.mu.Lock()
-	g := 0
-	if len(o.recreated) > 0 {
-		g = o.recreated[0]
-	} else if part, ok := o.lacksLocked(); ok {
-		g = part.key.group
-	}
-	t := f.topics[g]
+	defer f.mu.Unlock()
+	want := o.recreated | o.checking | o.lacking()&^o.known
+	return want.first(), want != 0
+}
+
+// ask asks for the bounds of a group.
+func (o *Own) ask(group int) {
+	f := o.r.feed
+	f.mu.Lock()
+	name, id := f.topics[group].name, f.topics[group].id
 	f.mu.Unlock()
-	o.known, o.asked = true, g
-	f.hub.replays.extents(o, t.name, t.id)
+	o.asked = group
+	f.hub.replays.extents(o, name, id)
+}
+
+// lacking returns the groups of which the stream lacks records that the log
+// does not hold. The feed's mutex must be held.
+func (o *Own) lacking() (all groups) {
+	f := o.r.feed
+	for i := range f.parts {
+		p := &f.parts[i]
+		from := o.ids.Next(p.group, p.id)
+		if p.next != frame.Unknown && from != frame.Unknown && from < f.index.parts[i].base {
+			all.add(p.group)
+		}
+	}
+	return all
 }
 
 // backlog is a partition of which a stream lacks records that the log does not
@@ -212,7 +237,7 @@ func (o *Own) lacksLocked() (backlog, bool) {
 	f := o.r.feed
 	for i := range f.parts {
 		p, base := &f.parts[i], f.index.parts[i].base
-		if p.next == frame.Unknown || slices.Contains(o.recreated, p.group) {
+		if p.next == frame.Unknown || o.recreated.has(p.group) {
 			continue
 		}
 		from := o.ids.Next(p.group, p.id)
@@ -379,12 +404,37 @@ func (o *Own) wait(dst []byte, now time.Time) ([]byte, OwnState) {
 	if o.r.feed.hub.opts.History == nil {
 		return o.giveUpLocked(dst), OwnMore
 	}
-	for g := range o.r.feed.topics {
-		if t := &o.r.feed.topics[g]; t.id != (frame.TopicID{}) {
-			o.asked, o.checking = g, true
-			o.r.feed.hub.replays.extents(o, t.name, t.id)
-			return dst, OwnReading
-		}
-	}
+	o.checking = o.ahead()
 	return dst, OwnIdle
 }
+
+// ahead returns the groups in which the stream is ahead of this node, but for
+// topics that are missing: of these there is nobody to ask. The feed's mutex
+// must be held.
+func (o *Own) ahead() (all groups) {
+	f := o.r.feed
+	for g, group := range o.ids.Position() {
+		if f.topics[g].id == (frame.TopicID{}) {
+			continue
+		}
+		for _, p := range group.Parts {
+			if p.Next == frame.Unknown {
+				continue
+			}
+			if i := f.part(g, p.ID); i < 0 || f.parts[i].next == frame.Unknown || p.Next > f.parts[i].next {
+				all.add(g)
+			}
+		}
+	}
+	return all
+}
+
+// groups is a set of a feed's topics, by their places in it: topicsMax of them.
+type groups uint64
+
+func (s groups) has(g int) bool { return s&(1<<g) != 0 }
+func (s *groups) add(g int)     { *s |= 1 << g }
+func (s *groups) remove(g int)  { *s &^= 1 << g }
+
+// first is the lowest member; none of an empty set.
+func (s groups) first() int { return bits.TrailingZeros64(uint64(s)) }

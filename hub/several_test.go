@@ -1,0 +1,275 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tailcast/frame"
+	"tailcast/internal/ssetest"
+)
+
+// brokers is a history of several topics: what was ever written, and where
+// retention has taken it to.
+type brokers struct {
+	mu    sync.Mutex
+	ids   map[string]frame.TopicID
+	ends  map[string][]int64
+	start map[string][]int64
+	asked map[string]int // questions for bounds, by topic
+}
+
+func (b *brokers) Read(_ context.Context, topic string, id frame.TopicID, partition int32, from int64, each func(*frame.Record)) (Span, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ids[topic] != id {
+		return Span{}, ErrRecreated
+	}
+	if start := b.start[topic][partition]; from < start {
+		return Span{}, &ExpiredError{start}
+	}
+	to := min(from+7, b.ends[topic][partition])
+	for o := from; o < to; o++ {
+		each(&frame.Record{Topic: topic, Partition: partition, Offset: o, Value: fmt.Appendf(nil, "%s/%d/%d", topic, partition, o)})
+	}
+	return Span{Start: from, Next: to, Bytes: int(to - from)}, nil
+}
+
+func (b *brokers) Bounds(_ context.Context, topic string, id frame.TopicID) ([]Bound, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked[topic]++
+	if b.ids[topic] != id {
+		return nil, ErrRecreated
+	}
+	var all []Bound
+	for p, end := range b.ends[topic] {
+		all = append(all, Bound{int32(p), b.start[topic][p], end})
+	}
+	return all, nil
+}
+
+// several is a feed of three topics in front of brokers.
+type several struct {
+	*rig
+	brokers *brokers
+	names   []string
+}
+
+func newSeveral(t *testing.T) *several {
+	s := &several{names: []string{"a", "b", "c"}, brokers: &brokers{
+		ids: map[string]frame.TopicID{}, ends: map[string][]int64{}, start: map[string][]int64{}, asked: map[string]int{},
+	}}
+	opts := testOptions
+	opts.History, opts.Replays, opts.ReplayMax, opts.ReplayScan = s.brokers, 2, 1000, 1<<20
+	s.rig = newRig(t, opts, s.names...)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.hub.replays.start(ctx)
+	t.Cleanup(func() { cancel(); s.hub.replays.stop() })
+	return s
+}
+
+// open opens a topic at its end, which is that of its partitions.
+func (s *several) open(topic int, start int64, ends ...int64) {
+	name := s.names[topic]
+	s.brokers.ids[name] = topicID(byte(topic + 1))
+	s.brokers.ends[name], s.brokers.start[name] = ends, slices.Repeat([]int64{start}, len(ends))
+	s.sinks[topic].Open(s.brokers.ids[name], parts(ends...))
+}
+
+// produce writes to the brokers and the tail.
+func (s *several) produce(topic int, partition int32, n int) {
+	name := s.names[topic]
+	s.brokers.mu.Lock()
+	from := s.brokers.ends[name][partition]
+	s.brokers.ends[name][partition] += int64(n)
+	s.brokers.mu.Unlock()
+	for o := from; o < from+int64(n); o++ {
+		s.sinks[topic].Append(partition, []frame.Record{{
+			Topic: name, Partition: partition, Offset: o, Value: fmt.Appendf(nil, "%s/%d/%d", name, partition, o),
+		}})
+	}
+	s.sinks[topic].Flush()
+}
+
+// all gives everything that a stream gets from start on.
+func (s *several) all(text string) []ssetest.Event {
+	t := s.t
+	t.Helper()
+	at, first := s.r.Attach(Start{Position: id(t, text)}, 1000, nil)
+	if at.Own == nil {
+		return events(t, append(first, s.rest(at.Place)...))
+	}
+	defer at.Own.Close()
+	got, state := first, OwnMore
+	now := time.Unix(1000, 0)
+	s.box.Enter()
+	defer s.box.Leave()
+	for state != OwnShared {
+		switch state {
+		case OwnReading:
+			for deadline := time.After(20 * time.Second); len(s.box.TakeOwn(nil)) == 0; {
+				select {
+				case <-deadline:
+					t.Fatal("no answer")
+				case <-time.After(time.Millisecond):
+				}
+			}
+		case OwnIdle:
+			now = now.Add(aheadGrace)
+			if now.Unix() > 2000 {
+				t.Fatalf("waits for ever behind %q", got)
+			}
+		}
+		got, state = at.Own.Step(got, 300, now)
+	}
+	return events(t, append(got, s.rest(at.Own.Place())...))
+}
+
+// TestHistoryOfSeveralTopics: what three topics lack is read from all of them,
+// and what retention took of two of them is said at once.
+func TestHistoryOfSeveralTopics(t *testing.T) {
+	s := newSeveral(t)
+	s.open(0, 10, 20, 30)
+	s.open(1, 10, 20)
+	s.open(2, 10, 40)
+	from := "v1:0-4.1-19" + tagOf("a", 1) + ",0-15" + tagOf("b", 2) + ",0-7" + tagOf("c", 3)
+	s.produce(2, 0, 2)
+	var resyncs []string
+	next := map[string]int64{}
+	for _, e := range s.all(from) {
+		switch {
+		case e.Type == "resync":
+			resyncs = append(resyncs, e.Data)
+		case e.Data != "":
+			at := strings.LastIndexByte(e.Data, '/')
+			o, _ := strconv.ParseInt(e.Data[at+1:], 10, 64)
+			if want, ok := next[e.Data[:at]]; ok && o != want {
+				t.Errorf("%s at %d, want %d", e.Data[:at], o, want)
+			}
+			next[e.Data[:at]] = o + 1
+		}
+	}
+	want := `{"reason":"expired","topics":{"a":[{"partition":0,"from":5,"to":9}],"c":[{"partition":0,"from":8,"to":9}]}}`
+	if len(resyncs) != 1 || resyncs[0] != want {
+		t.Errorf("resyncs %q, want %q", resyncs, want)
+	}
+	for at, n := range map[string]int64{"a/0": 20, "a/1": 30, "b/0": 20, "c/0": 42} {
+		if next[at] != n {
+			t.Errorf("%s ends at %d, want %d", at, next[at], n)
+		}
+	}
+	for _, name := range s.names {
+		if s.brokers.asked[name] != 1 {
+			t.Errorf("the bounds of %s were asked for %d times", name, s.brokers.asked[name])
+		}
+	}
+}
+
+// TestAheadInSeveralTopics: a position beyond two topics' ends is cut in both.
+func TestAheadInSeveralTopics(t *testing.T) {
+	s := newSeveral(t)
+	s.open(0, 0, 20)
+	s.open(1, 0, 20)
+	s.open(2, 0, 20)
+	got := s.all("v1:0-25" + tagOf("a", 1) + ",0-19" + tagOf("b", 2) + ",0-30.4-7" + tagOf("c", 3))
+	want := `{"reason":"truncated","topics":{"a":[{"partition":0,"from":20,"to":25}],"c":[{"partition":0,"from":20,"to":30},{"partition":4,"from":0,"to":7}]}}`
+	if n := len(got); n != 1 || got[0].Type != "resync" || got[0].Data != want {
+		t.Errorf("got %+v, want %s", got, want)
+	}
+}
+
+// TestSeveralTopicsAtRandom: three topics grow, get partitions and are
+// re-created; clients come back with any id that they were told, to a log
+// that holds little. Each gets every record that it lacks, in order; of a
+// topic that is another one meanwhile all of it.
+func TestSeveralTopicsAtRandom(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) { severalAtRandom(t, rand.New(rand.NewPCG(seed, 2))) })
+	}
+}
+
+func severalAtRandom(t *testing.T, r *rand.Rand) {
+	s := newSeveral(t)
+	for i := range s.names {
+		s.open(i, 0, slices.Repeat([]int64{5}, 1+r.IntN(3))...)
+	}
+	var ids []string
+	for range 60 {
+		i := r.IntN(3)
+		name := s.names[i]
+		switch n := r.IntN(20); {
+		case n < 12:
+			s.produce(i, r.Int32N(int32(len(s.brokers.ends[name]))), 1+r.IntN(4))
+		case n < 14:
+			s.brokers.ends[name], s.brokers.start[name] = append(s.brokers.ends[name], 0), append(s.brokers.start[name], 0)
+			s.sinks[i].Advance(int32(len(s.brokers.ends[name])-1), 0)
+		case n < 16:
+			s.feed.mu.Lock() // the log gives up all that it holds
+			for k := range s.feed.parts {
+				s.feed.index.parts[k].base = s.feed.parts[k].next
+			}
+			s.feed.index.reset()
+			s.feed.mu.Unlock()
+		case n < 17:
+			id := s.brokers.ids[name]
+			id[15]++
+			s.brokers.mu.Lock()
+			s.brokers.ids[name], s.brokers.ends[name], s.brokers.start[name] = id, []int64{0}, []int64{0}
+			s.brokers.mu.Unlock()
+			s.sinks[i].Recreated(id, parts(0))
+		}
+		ids = append(ids, s.latest())
+	}
+	for _, from := range ids {
+		s.check(from)
+	}
+}
+
+// check compares what a stream from an id on gets with what was written.
+func (s *several) check(from string) {
+	t := s.t
+	t.Helper()
+	next := map[string]int64{}
+	resyncs, former := 0, false
+	for g, group := range id(t, from) {
+		name := s.names[g]
+		if group.Tag != frame.MakeTag(name, s.brokers.ids[name]) {
+			former = true
+			continue
+		}
+		for _, p := range group.Parts {
+			next[fmt.Sprintf("%s/%d", name, p.ID)] = p.Next
+		}
+	}
+	for _, e := range s.all(from) {
+		if e.Type == "resync" {
+			resyncs++
+			continue
+		}
+		if e.Data == "" {
+			continue
+		}
+		at := strings.LastIndexByte(e.Data, '/')
+		if o, _ := strconv.ParseInt(e.Data[at+1:], 10, 64); o != next[e.Data[:at]] {
+			t.Fatalf("from %s: got %s, want offset %d", from, e.Data, next[e.Data[:at]])
+		}
+		next[e.Data[:at]]++
+	}
+	for _, name := range s.names {
+		for p, end := range s.brokers.ends[name] {
+			if at := fmt.Sprintf("%s/%d", name, p); next[at] != end {
+				t.Fatalf("from %s: %s ends at %d, want %d", from, at, next[at], end)
+			}
+		}
+	}
+	if former != (resyncs == 1) || resyncs > 1 {
+		t.Fatalf("from %s: %d resyncs, of a former topic: %v", from, resyncs, former)
+	}
+}

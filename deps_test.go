@@ -20,7 +20,7 @@ var rooms = map[string]struct {
 	"frame":              {may: []string{"tailcast/internal/jsonfield"}, not: []string{"net", "os", "time", "syscall"}},
 	"internal/jsonfield": {not: []string{"net", "os", "time"}},
 	"route":              {not: []string{"net", "net/http", "os", "time", "syscall"}},
-	"hub":                {may: []string{"tailcast/frame"}, not: []string{"net", "net/http", "os", "syscall"}},
+	"hub":                {may: []string{"tailcast/frame", "tailcast/internal/jsonfield"}, not: []string{"net", "net/http", "os", "syscall"}},
 	"loop": {
 		may: []string{
 			"tailcast/http1", "tailcast/route", "tailcast/hub", "tailcast/frame",

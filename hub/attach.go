@@ -13,11 +13,13 @@ type Start struct {
 	Foreign  bool           // the client sent an id that is none of ours; Position is nil
 	Restart  bool           // what can't be resumed exactly begins by the start policy
 	Addr     netip.Addr     // of the client: reads of history take turns by it
+	Filter   *Filter        // what the stream is to have of the records; nil: all
 }
 
 // Placement is where a stream goes on.
 type Placement struct {
 	Place   int64        // in the log
+	Label   int64        // of the first label behind Place, if the stream is filtered
 	Own     *Own         // not nil: the stream is personal first, and Place means nothing
 	Waiting bool         // the feed is not open: call Attach again when it is marked
 	Behind  bool         // Place is before the head
@@ -41,6 +43,9 @@ func (r *Reader) Attach(start Start, retryMillis int, dst []byte) (Placement, []
 	}
 	var at Placement
 	at, f.idBuf = f.settle(r, start, f.idBuf[:0])
+	if start.Filter != nil {
+		at.Label = f.labelAt(f.index.at(at.Place))
+	}
 	if at.Behind {
 		f.stats.Behind++
 	}
@@ -105,7 +110,7 @@ func (f *Feed) settle(r *Reader, start Start, dst []byte) (Placement, []byte) {
 
 // own makes a personal stream at want. mu must be held.
 func (f *Feed) own(r *Reader, start Start, want frame.Position, former []int) *Own {
-	o := &Own{r: r, addr: start.Addr, restart: start.Restart, lossN: f.lossN}
+	o := &Own{r: r, addr: start.Addr, restart: start.Restart, filter: start.Filter, lossN: f.lossN}
 	for _, g := range former {
 		o.recreated.add(g)
 	}
@@ -113,7 +118,7 @@ func (f *Feed) own(r *Reader, start Start, want frame.Position, former []int) *O
 	if len(former) > 0 {
 		o.sent = start.Position.Clone()
 	}
-	f.personal.Add(1)
+	f.timed.Add(1)
 	return o
 }
 

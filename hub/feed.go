@@ -24,37 +24,41 @@ const partitionsMax = 100_000
 // position behind its newest record. Tails write it through sinks, loops read
 // it through readers.
 type Feed struct {
-	hub  *Hub
-	key  string
-	spec Spec
-	log  log
+	hub    *Hub
+	key    string
+	spec   Spec
+	log    log
+	labels log // beside the frames; empty while no filter needs it
 
-	lagMark  atomic.Int64 // head of the log lagWindow ago; written by tick
-	personal atomic.Int64 // streams that are not in the log
+	lagMark atomic.Int64 // head of the log lagWindow ago; written by tick
+	timed   atomic.Int64 // streams that look at the time: personal and filtered ones
 
-	mu      sync.Mutex
-	enc     *frame.Encoder
-	ids     frame.IDWriter // the position as text; follows parts
-	topics  []topic        // in the order of spec.Topics
-	parts   []part         // in the order they became known
-	index   index
-	visible uint64 // ordinal behind the newest record that loops may read
-	evicted int64  // the index holds nothing below this place
-	silent  bool   // the position moved since the last frame that told it
-	grew    bool   // a frame was appended since the last tick
-	beatAt  time.Time
-	heads   [lagWindow / tickEvery]int64 // heads at the last ticks, a ring
-	ticks   int
-	readers []*Reader // loops with streams of this feed
-	losses  []loss    // the last of them; at most lossesMax
-	lossN   int       // how many there ever were
-	stats   Stats
+	mu        sync.Mutex
+	enc       *frame.Encoder
+	ids       frame.IDWriter // the position as text; follows parts
+	topics    []topic        // in the order of spec.Topics
+	parts     []part         // in the order they became known
+	index     index
+	visible   uint64   // ordinal behind the newest record that loops may read
+	fields    fieldSet // what filters compare
+	labeler   *labeler // nil without fields
+	evicted   int64    // the index holds nothing below this place
+	unlabeled int64    // nor of which the label is below this one
+	silent    bool     // the position moved since the last frame that told it
+	grew      bool     // a frame was appended since the last tick
+	beatAt    time.Time
+	heads     [lagWindow / tickEvery]int64 // heads at the last ticks, a ring
+	ticks     int
+	readers   []*Reader // loops with streams of this feed
+	losses    []loss    // the last of them; at most lossesMax
+	lossN     int       // how many there ever were
+	stats     Stats
 
 	// Scratch.
-	idBuf, frameBuf []byte
-	want            frame.Position
-	former          []int
-	nexts           []int64
+	idBuf, frameBuf, labelBuf []byte
+	want                      frame.Position
+	former                    []int
+	nexts                     []int64
 }
 
 // topic is one topic of a feed.
@@ -99,11 +103,12 @@ func newFeed(h *Hub, spec Spec) (*Feed, error) {
 	}
 	f := &Feed{hub: h, key: spec.key(), spec: spec, enc: enc, beatAt: time.Now()}
 	f.log.init(&h.pool, h.opts.LogBytes)
+	f.labels.init(&h.pool, h.opts.LogBytes)
 	for _, name := range spec.Topics {
 		f.topics = append(f.topics, topic{name: name, tag: frame.MakeTag(name, frame.TopicID{})})
 	}
 	f.reposition()
-	return f, nil
+	return f, f.learn(spec.Fields)
 }
 
 // Topics returns the names of the feed's topics; the caller must not change them.
@@ -166,19 +171,21 @@ func (f *Feed) position() frame.Position {
 func (f *Feed) reposition() { f.ids.Set(f.position()) }
 
 // put appends one whole frame that belongs to no record. mu must be held.
-func (f *Feed) put(b []byte) {
-	f.log.append(b)
+func (f *Feed) put(b []byte, kind LabelKind) {
+	f.label(kind, f.log.append(b), len(b), nil)
 	f.grew = true
 	f.evict()
 }
 
-// evict makes the index follow the log's oldest end, and the log give up what
-// the index can't hold. mu must be held.
+// evict makes labels and index follow the log's oldest end, and the log give
+// up what the index can't hold. mu must be held.
 func (f *Feed) evict() {
 	for {
-		if f.evicted != f.log.first {
+		if f.evicted != f.log.first || f.unlabeled != f.labels.first {
 			f.evicted = f.log.first
-			f.index.evict(f.evicted)
+			f.dropLabels(f.evicted)
+			f.unlabeled = f.labels.first
+			f.index.evict(f.evicted, f.unlabeled)
 		}
 		if int64(f.index.entries.len()) <= f.log.max/frameBytesMean || !f.log.dropOldest() {
 			return
@@ -191,7 +198,7 @@ func (f *Feed) flush() {
 	if f.silent {
 		f.idBuf = f.ids.Append(f.idBuf[:0])
 		f.frameBuf = frame.AppendIDBlock(f.frameBuf[:0], f.idBuf)
-		f.put(f.frameBuf)
+		f.put(f.frameBuf, LabelNone)
 		f.silent = false
 	}
 	f.visible = f.index.entries.end()
@@ -199,6 +206,7 @@ func (f *Feed) flush() {
 		return
 	}
 	f.log.publish()
+	f.labels.publish() // whoever sees a label sees its frame
 	if f.isOpen() {
 		f.mark() // else its streams wait, and a mark would only beat them
 	}
@@ -216,7 +224,7 @@ func (f *Feed) tick(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.moveLagMark()
-	if f.personal.Load() > 0 {
+	if f.timed.Load() > 0 {
 		f.mark() // they look at the time
 	}
 	grew := f.grew
@@ -235,7 +243,7 @@ func (f *Feed) tick(now time.Time) {
 	}
 	f.stats.Heartbeat++
 	f.frameBuf = append(f.frameBuf[:0], frame.Heartbeat...)
-	f.put(f.frameBuf)
+	f.put(f.frameBuf, noLabel)
 	f.flush()
 	f.grew = false
 }
@@ -256,7 +264,7 @@ func (f *Feed) weight() (float64, bool) {
 	if len(*f.log.table.Load()) < 2 {
 		return 0, false
 	}
-	return float64(f.log.held) / float64(1+f.streams()), true
+	return float64(f.log.held+f.labels.held) / float64(1+f.streams()), true
 }
 
 // streams counts the feed's streams on all loops. mu must be held.
@@ -285,7 +293,7 @@ type Snapshot struct {
 	Topics      []string
 	Open        bool
 	ID          string // the position as an event id
-	LogBytes    int64  // capacity of the log's segments
+	LogBytes    int64  // capacity of the segments of the log and its labels
 	First, Head int64  // places of the oldest and behind the newest byte
 	Indexed     int    // records in the log
 	Streams     int
@@ -298,7 +306,7 @@ func (f *Feed) Snapshot() Snapshot {
 	defer f.mu.Unlock()
 	s := Snapshot{
 		Topics: f.spec.Topics, Open: f.isOpen(), ID: string(f.ids.Append(nil)),
-		LogBytes: f.log.held, First: f.log.first, Head: f.log.head.Load(),
+		LogBytes: f.log.held + f.labels.held, First: f.log.first, Head: f.log.head.Load(),
 		Indexed: f.index.entries.len(), Streams: f.streams(), Stats: f.stats,
 	}
 	s.Stats.Resyncs = maps.Clone(f.stats.Resyncs)

@@ -79,6 +79,11 @@ func (h *Hub) Open(spec Spec, src Source) (*Feed, error) {
 		s.feeds[key] = f
 	}
 	s.mu.Unlock()
+	if ok {
+		if err := f.learn(spec.Fields); err != nil {
+			return nil, err
+		}
+	}
 	if !ok {
 		for g, topic := range spec.Topics {
 			src.Tail(topic, &sink{feed: f, group: g})

@@ -25,6 +25,7 @@ type entry struct {
 // The feed's mutex must be held.
 type index struct {
 	entries deque[entry]
+	labels  deque[int64] // place of each entry's label; none while the feed has no fields
 	parts   []partIndex
 	// settled is an ordinal. The ids in frames below it say nothing of the
 	// position in some partition that is known by now: a stream that knows it
@@ -94,12 +95,16 @@ func (x *index) add(e entry) {
 	x.parts[e.part].ordinals.push(x.entries.push(e))
 }
 
-// evict forgets the records whose frames lie below place.
-func (x *index) evict(place int64) {
+// evict forgets the records whose frames lie below place, or their labels
+// below label.
+func (x *index) evict(place, label int64) {
 	for x.entries.len() > 0 {
 		e := x.entries.front()
-		if e.place >= place {
+		if e.place >= place && (x.labels.len() == 0 || *x.labels.front() >= label) {
 			return
+		}
+		if x.labels.len() > 0 {
+			x.labels.pop()
 		}
 		p := &x.parts[e.part]
 		p.base = e.offset + 1
@@ -112,6 +117,7 @@ func (x *index) evict(place int64) {
 // mean another record than before. The caller sets the bases.
 func (x *index) reset() {
 	x.entries.clear()
+	x.labels = deque[int64]{first: x.entries.first}
 	for i := range x.parts {
 		p := &x.parts[i]
 		p.ordinals.clear()

@@ -17,6 +17,9 @@ const (
 	// lossesMax bounds the losses a feed remembers for personal streams that
 	// have not taken note of them yet; they look twice a second.
 	lossesMax = 16
+	// ownLooksMax bounds the records that a filtered stream passes over in one
+	// Step, some of them under the feed's lock.
+	ownLooksMax = 2048
 )
 
 // Own is a stream whose position selects no one place in the log of this
@@ -27,7 +30,8 @@ const (
 type Own struct {
 	r       *Reader
 	addr    netip.Addr
-	restart bool // any resync begins again by the start policy
+	restart bool    // any resync begins again by the start policy
+	filter  *Filter // what it is to have of the records; nil: all
 
 	ids   frame.IDWriter // where the stream is
 	lossN int            // losses of the feed that are behind it
@@ -48,7 +52,9 @@ type Own struct {
 	moved      bool           // its position moved since the last id it was sent
 	events     int            // since Events
 
-	place int64 // once shared
+	looks int // records passed over by the Step that runs
+
+	place, label int64 // once shared
 
 	// Conn is the loop's own.
 	Conn any
@@ -77,6 +83,13 @@ const (
 // Place is where the stream goes on in the log, once Step said OwnShared.
 func (o *Own) Place() int64 { return o.place }
 
+// Label is the place of the first label behind Place.
+func (o *Own) Label() int64 { return o.label }
+
+// Moved reports whether the stream's position moved since the last id it was
+// sent.
+func (o *Own) Moved() bool { return o.moved }
+
 // Events returns how many events Step appended since the last call.
 func (o *Own) Events() int {
 	n := o.events
@@ -90,7 +103,7 @@ func (o *Own) Close() {
 	rp.mu.Lock()
 	o.closed = true
 	rp.mu.Unlock()
-	o.r.feed.personal.Add(-1)
+	o.r.feed.timed.Add(-1)
 }
 
 // ready tells the loop that what o waits for is there. replays.mu must be held.
@@ -105,10 +118,11 @@ func (o *Own) Step(dst []byte, most int, now time.Time) ([]byte, OwnState) {
 	f := o.r.feed
 	limit := len(dst) + most
 	begin := len(dst)
+	o.looks = 0
 	dst, state := o.step(dst, limit, now)
 	if len(dst) > begin || o.toldAt.IsZero() { // at first Attach told it
 		o.toldAt = now
-	} else if (state == OwnIdle || state == OwnReading) && now.Sub(o.toldAt) >= f.hub.opts.Heartbeat {
+	} else if state != OwnShared && now.Sub(o.toldAt) >= f.hub.opts.Heartbeat {
 		dst = o.beat(dst)
 		o.toldAt = now
 	}
@@ -164,7 +178,7 @@ func (o *Own) step(dst []byte, limit int, now time.Time) ([]byte, OwnState) {
 			return dst, OwnReading
 		}
 		dst = o.fromChunk(dst, limit, c, part)
-		if len(dst) >= limit {
+		if len(dst) >= limit || o.looks >= ownLooksMax {
 			return dst, OwnMore
 		}
 	}
@@ -264,10 +278,14 @@ func (o *Own) fromChunk(dst []byte, limit int, c *chunk, b backlog) []byte {
 		return int(max(-1, min(1, e.offset-from)))
 	})
 	for ; i < len(c.entries) && c.entries[i].offset < b.to; i++ {
-		if len(dst) >= limit {
+		e := c.entries[i]
+		if len(dst) >= limit || o.looks >= ownLooksMax {
+			o.advance(g, p, e.offset)
 			return dst
 		}
-		e := c.entries[i]
+		if o.filter != nil && !o.wants(c.labels[e.label:]) {
+			continue
+		}
 		if o.delivered++; o.over() {
 			return o.tooFar(dst)
 		}
@@ -319,21 +337,23 @@ func (o *Own) fromLog(dst []byte, limit int, now time.Time) ([]byte, OwnState) {
 	before = max(before, x.settled)
 	for i := after; i < f.visible; i++ {
 		if i >= before && !ahead {
-			o.place = x.entries.at(i).place
+			o.place, o.label = x.entries.at(i).place, f.labelAt(i)
 			return dst, OwnShared
 		}
 		e := x.entries.at(i)
 		if e.offset < next[e.part] {
 			continue
 		}
-		if len(dst) >= limit {
+		if len(dst) >= limit || o.looks >= ownLooksMax {
 			return dst, OwnMore
 		}
-		b, ok := f.log.read(e.place)
-		if !ok {
-			panic("BUG: hub: the index holds a record that the log does not")
-		}
 		p := &f.parts[e.part]
+		if o.filter != nil && !o.wants(f.held(&f.labels, *x.labels.at(i))) {
+			o.advance(p.group, p.id, e.offset+1)
+			next[e.part] = e.offset + 1
+			continue
+		}
+		b := f.held(&f.log, e.place)
 		dst = o.copy(dst, b, p.group, p.id, e.offset)
 		next[e.part] = e.offset + 1
 	}
@@ -346,7 +366,28 @@ func (o *Own) fromLog(dst []byte, limit int, now time.Time) ([]byte, OwnState) {
 	if o.place = f.log.end; f.visible < x.entries.end() {
 		o.place = x.entries.at(f.visible).place
 	}
+	o.label = f.labelAt(f.visible)
 	return dst, OwnShared
+}
+
+// wants reports whether the first label in b is of a record for the stream,
+// and counts it if not.
+func (o *Own) wants(b []byte) bool {
+	l, _ := NextLabel(b)
+	if o.filter.matches(l.values) {
+		return true
+	}
+	o.looks++
+	return false
+}
+
+// held reads what the index says is there. mu must be held.
+func (f *Feed) held(l *log, place int64) []byte {
+	b, ok := l.read(place)
+	if !ok {
+		panic("BUG: hub: the index holds a record that the log does not")
+	}
+	return b
 }
 
 // next returns the stream's next offset in each of the feed's parts, and

@@ -1,6 +1,9 @@
 package hub
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // Reader is one feed on one loop: what the loop's streams of the feed share.
 // Its methods belong to the loop.
@@ -51,6 +54,16 @@ func (r *Reader) Feed() *Feed { return r.feed }
 // loop's turn ends.
 func (r *Reader) Read(place int64) ([]byte, bool) { return r.feed.log.read(place) }
 
+// Labels is Read for the log of labels, of which Label.Place and Placement.Label
+// are the places.
+func (r *Reader) Labels(place int64) ([]byte, bool) { return r.feed.labels.read(place) }
+
+// LabelHead is the place behind the newest label.
+func (r *Reader) LabelHead() int64 { return r.feed.labels.head.Load() }
+
+// Heartbeat is how long a stream may be silent.
+func (r *Reader) Heartbeat() time.Duration { return r.feed.hub.opts.Heartbeat }
+
 // Head is the place behind the newest frame.
 func (r *Reader) Head() int64 { return r.feed.log.head.Load() }
 
@@ -91,6 +104,13 @@ func (r *Reader) Times(dst []int64) []int64 {
 	r.seen = f.visible
 	return dst
 }
+
+// Watched and Unwatched count a filtered stream that is in the log, and has to
+// be told the time.
+func (r *Reader) Watched() { r.feed.timed.Add(1) }
+
+// Unwatched undoes Watched.
+func (r *Reader) Unwatched() { r.feed.timed.Add(-1) }
 
 // Attached and Detached count a stream of the feed on this loop.
 func (r *Reader) Attached() { r.streams.Add(1) }

@@ -39,16 +39,33 @@ type chunkKey struct {
 type chunk struct {
 	Span
 	frames  []byte
+	labels  []byte       // of the entries, if the feed has fields
+	fields  int          // the feed had
 	entries []chunkEntry // by offset
 	usedAt  time.Time    // replays.mu guards it
 }
 
 type chunkEntry struct {
-	offset int64
-	pos    int // of the frame in frames
+	offset     int64
+	pos, label int // of the frame in frames, and of its label in labels
 }
 
-func (c *chunk) size() int { return len(c.frames) + 16*len(c.entries) }
+func (c *chunk) size() int { return len(c.frames) + len(c.labels) + 24*len(c.entries) }
+
+// add appends the record's event.
+func (c *chunk) add(enc *frame.Encoder, lb *labeler, r *frame.Record) {
+	pos := len(c.frames)
+	var out frame.Outcome
+	if c.frames, out = enc.AppendEvent(c.frames, anyID, r); out.Kind == frame.Silent {
+		return
+	}
+	c.entries = append(c.entries, chunkEntry{r.Offset, pos, len(c.labels)})
+	if lb != nil {
+		at := len(c.labels)
+		c.labels = lb.appendValues(appendLabel(c.labels, LabelRecord, int64(pos), len(c.frames)-pos), r)
+		endLabel(c.labels[at:])
+	}
+}
 
 // replays reads history for the streams of all feeds: one read a partition at
 // a time, whoever waits for it, at most max reads in all, addresses in turn.
@@ -146,7 +163,7 @@ func (rp *replays) chunk(o *Own, key chunkKey, topic string, from int64) *chunk 
 	rp.mu.Lock()
 	defer rp.mu.Unlock()
 	for _, c := range rp.cache[key] {
-		if c.Start <= from && from < c.Next {
+		if c.Start <= from && from < c.Next && (o.filter == nil || o.filter.fields <= c.fields) {
 			c.usedAt = time.Now()
 			return c
 		}
@@ -254,13 +271,13 @@ func (rp *replays) read(fl *flight) (*chunk, error) {
 	if err != nil {
 		panic("BUG: hub: a feed's format is not one: " + err.Error())
 	}
+	lb := f.newLabeler()
 	c := &chunk{usedAt: time.Now()}
+	if lb != nil {
+		c.fields = len(lb.fields)
+	}
 	span, err := rp.src.Read(ctx, fl.topic, fl.key.id, fl.key.partition, fl.from, func(r *frame.Record) {
-		pos := len(c.frames)
-		var out frame.Outcome
-		if c.frames, out = enc.AppendEvent(c.frames, anyID, r); out.Kind != frame.Silent {
-			c.entries = append(c.entries, chunkEntry{r.Offset, pos})
-		}
+		c.add(enc, lb, r)
 	})
 	var gone *ExpiredError
 	switch {

@@ -84,9 +84,10 @@ func (f *Feed) append(i int, rec *frame.Record) {
 	f.silent = false
 	place := f.log.append(f.frameBuf)
 	f.index.add(entry{place: place, offset: rec.Offset, time: rec.Time, part: int32(i)})
+	f.label(LabelRecord, place, len(f.frameBuf), rec)
 	f.grew = true
 	f.evict()
-	if f.log.end-f.log.head.Load() >= segmentBytes {
+	if f.log.end-f.log.head.Load() >= segmentBytes || f.labels.end-f.labels.head.Load() >= segmentBytes {
 		f.flush() // or a poll larger than the log would roll over every stream
 	}
 }
@@ -193,7 +194,7 @@ func (f *Feed) resync(reason frame.Reason, lost []frame.Range) {
 	f.silent = false
 	f.idBuf = f.ids.Append(f.idBuf[:0])
 	f.frameBuf = frame.AppendResync(f.frameBuf[:0], f.idBuf, reason, lost)
-	f.put(f.frameBuf)
+	f.put(f.frameBuf, LabelAll)
 	if f.isOpen() {
 		f.stats.resynced(reason, uint64(f.streams()))
 	}

@@ -26,15 +26,54 @@ const depthMax = 512
 // become U+FFFD; bytes that are not UTF-8 come as they are.
 func Lookup(doc []byte, path []string, scratch []byte) (value []byte, ok bool) {
 	s := scanner{doc: doc}
-	for i, step := range path {
-		if !s.enter(step) {
-			return nil, false
+	if !s.walk(path) {
+		return nil, false
+	}
+	return s.scalar(scratch)
+}
+
+// Each calls each with the text of the scalar that Lookup finds; if there is an
+// array instead, with those of its elements that are scalars and not null, as
+// far as doc goes. each borrows the text.
+func Each(doc []byte, path []string, scratch []byte, each func(value []byte)) {
+	s := scanner{doc: doc}
+	if !s.walk(path) {
+		return
+	}
+	if s.peek() != '[' {
+		if v, ok := s.scalar(scratch); ok {
+			each(v)
 		}
-		if i == len(path)-1 {
-			return s.scalar(scratch)
+		return
+	}
+	for s.pos++; ; s.pos++ { // behind the bracket, and then each comma
+		s.space()
+		switch s.peek() {
+		case '{', '[', 'n':
+			if !s.skip(2) {
+				return
+			}
+		default:
+			v, ok := s.scalar(scratch)
+			if !ok {
+				return
+			}
+			each(v)
+		}
+		if s.space(); s.peek() != ',' {
+			return
 		}
 	}
-	return nil, false
+}
+
+// walk moves to the value at path. It is false if there is none.
+func (s *scanner) walk(path []string) bool {
+	for _, step := range path {
+		if !s.enter(step) {
+			return false
+		}
+	}
+	return len(path) > 0
 }
 
 // scanner is a place in a document.
@@ -86,7 +125,7 @@ func (s *scanner) scalar(scratch []byte) ([]byte, bool) {
 	}
 	// A number may go on where the document is cut, and 1x is no number.
 	switch s.peek() {
-	case ' ', '\t', '\n', '\r', ',', '}':
+	case ' ', '\t', '\n', '\r', ',', '}', ']':
 		return s.doc[from:s.pos], true
 	}
 	return nil, false

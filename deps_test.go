@@ -28,12 +28,14 @@ var rooms = map[string]struct {
 		},
 		not: []string{"net/http"},
 	},
-	"kafkatail":    {may: []string{"tailcast/hub", "tailcast/frame", "github.com/twmb/franz-go"}, not: []string{"net/http"}},
-	"config":       {may: []string{"tailcast/route", "tailcast/frame", "github.com/goccy/go-yaml", "github.com/spf13/pflag"}, not: []string{"net/http"}},
-	"admin":        {may: []string{"tailcast/web", "github.com/prometheus/client_golang"}},
-	"web":          {},
-	"bench":        {may: []string{"golang.org/x/sys/unix", "github.com/HdrHistogram/hdrhistogram-go"}, not: []string{"net/http"}},
-	"cmd/tailcast": {may: []string{"tailcast/", "github.com/twmb/franz-go"}},
+	"kafkatail":       {may: []string{"tailcast/hub", "tailcast/frame", "github.com/twmb/franz-go"}, not: []string{"net/http"}},
+	"config":          {may: []string{"tailcast/route", "tailcast/frame", "github.com/goccy/go-yaml", "github.com/spf13/pflag"}, not: []string{"net/http"}},
+	"admin":           {may: []string{"tailcast/web", "github.com/prometheus/client_golang"}},
+	"web":             {},
+	"bench":           {may: []string{"golang.org/x/sys/unix", "github.com/HdrHistogram/hdrhistogram-go"}, not: []string{"net/http"}},
+	"bench/harness":   {may: []string{"tailcast/bench", "golang.org/x/sys/unix"}},
+	"bench/kafkaload": {may: []string{"tailcast/bench", "github.com/twmb/franz-go"}},
+	"cmd/tailcast":    {may: []string{"tailcast/", "github.com/twmb/franz-go", "github.com/spf13/pflag"}},
 }
 
 // TestRooms keeps the map true: gnet is met in loop alone, franz-go in

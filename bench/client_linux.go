@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,11 +26,13 @@ const (
 type Client struct {
 	cfg     Config
 	to      target
-	request []byte // all of a request but Last-Event-ID and the empty line
+	fields  string // what every request has behind the user
+	request []byte // scratch
 	rng     *rand.Rand
 	tally   tally
 	status  map[int]int64
 	window  window
+	seen    atomic.Int64 // events, for Seen
 
 	ep    int
 	ready []unix.EpollEvent
@@ -55,10 +58,9 @@ func New(cfg Config) (*Client, error) {
 	}
 	cl := &Client{
 		cfg: cfg, to: to,
-		request: []byte("GET " + to.path + " HTTP/1.1\r\nHost: " + to.host +
-			"\r\nAccept: text/event-stream\r\nCache-Control: no-cache\r\n"),
+		fields: to.rest + " HTTP/1.1\r\nHost: " + to.host + "\r\nAccept: text/event-stream\r\nCache-Control: no-cache\r\n",
 		rng:    rand.New(rand.NewPCG(cfg.Seed, 0)),
-		tally:  tally{verify: cfg.Verify},
+		tally:  tally{verify: cfg.Verify, ids: !cfg.OtherIDs},
 		status: map[int]int64{},
 		ready:  make([]unix.EpollEvent, readyMax),
 		buf:    make([]byte, readBytes),
@@ -72,6 +74,9 @@ func New(cfg Config) (*Client, error) {
 		c := &cl.conns[i]
 		c.fd, c.kind = -1, cfg.kind(i)
 		c.judge = judge{tally: &cl.tally, stream: i, sample: c.reads() && i%cfg.Sample == 0}
+		if to.each {
+			c.user, c.anyUser = int64(i)+1, cfg.AnyUser
+		}
 		c.out = &c.judge
 		cl.queue = append(cl.queue, int32(i))
 	}
@@ -109,21 +114,36 @@ func (cl *Client) Run(ctx context.Context, d time.Duration) error {
 	return cl.runUntil(ctx, d, func() bool { return false })
 }
 
+// RunUntil reads until done, which is asked every few milliseconds, says so. It
+// returns an error if that takes longer than d.
+func (cl *Client) RunUntil(ctx context.Context, d time.Duration, done func() bool) error {
+	if err := cl.runUntil(ctx, d, done); err != nil {
+		return err
+	}
+	if !done() {
+		return fmt.Errorf("not within %v", d)
+	}
+	return nil
+}
+
+// Seen is how many events have come so far. Safe from any goroutine.
+func (cl *Client) Seen() int64 { return cl.seen.Load() }
+
 // RunTotal reads until every normal and reconnecting stream has got n events
 // since the start. It returns an error if that takes longer than d.
 func (cl *Client) RunTotal(ctx context.Context, n int64, d time.Duration) error {
-	enough := func() bool { return cl.behind(n) == 0 }
+	enough := func() bool { return cl.Behind(n) == 0 }
 	if err := cl.runUntil(ctx, d, enough); err != nil {
 		return err
 	}
-	if bad := cl.behind(n); bad > 0 {
+	if bad := cl.Behind(n); bad > 0 {
 		return fmt.Errorf("%d streams have not got %d events after %v", bad, n, d)
 	}
 	return nil
 }
 
-// behind is how many of the streams that read all have fewer than n events.
-func (cl *Client) behind(n int64) (bad int) {
+// Behind is how many of the streams that read all have fewer than n events.
+func (cl *Client) Behind(n int64) (bad int) {
 	for i := range cl.conns {
 		c := &cl.conns[i]
 		if (c.kind == Normal || c.kind == Reconnecting) && c.events < n {
@@ -181,7 +201,11 @@ func (cl *Client) Close() error {
 
 // turn is one round of the loop: start connections, wait, read.
 func (cl *Client) turn(wait time.Duration) error {
-	cl.now = time.Since(cl.start)
+	began := time.Since(cl.start)
+	if cl.tally.measuring {
+		cl.tally.turns.record(began - cl.now)
+	}
+	cl.now = began
 	if cl.now >= cl.chores {
 		cl.doChores()
 		cl.chores = cl.now + choreEvery
@@ -195,6 +219,7 @@ func (cl *Client) turn(wait time.Duration) error {
 	}
 	ms := int((wait + time.Millisecond - 1) / time.Millisecond)
 	n, err := unix.EpollWait(cl.ep, cl.ready, ms)
+	cl.now = time.Since(cl.start)
 	if err != nil {
 		if err == unix.EINTR {
 			return nil
@@ -213,6 +238,10 @@ func (cl *Client) turn(wait time.Duration) error {
 
 // doChores does what is due by time.
 func (cl *Client) doChores() {
+	cl.seen.Store(cl.tally.counts.Events)
+	if cl.tally.measuring && cl.now >= cl.window.cut {
+		cl.endSlice()
+	}
 	still := cl.waiting[:0]
 	for _, i := range cl.waiting {
 		if cl.conns[i].due <= cl.now {

@@ -395,7 +395,7 @@ func TestLatency(t *testing.T) {
 		pace := time.NewTicker(time.Millisecond) // of the events; nothing is waited for
 		defer pace.Stop()
 		for seq := int64(0); ; seq++ {
-			p := Payload{0, seq, time.Now().Add(-old).UnixNano()}.Append(nil, 100)
+			p := Payload{Seq: seq, Time: time.Now().Add(-old).UnixNano()}.Append(nil, 100)
 			if !send(c, chunk(fmt.Sprintf("id: v1:0-%d\ndata: %s\n\n", seq, p))) {
 				return
 			}

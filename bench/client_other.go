@@ -23,6 +23,15 @@ func (*Client) Run(context.Context, time.Duration) error { return nil }
 // RunTotal needs Linux.
 func (*Client) RunTotal(context.Context, int64, time.Duration) error { return nil }
 
+// RunUntil needs Linux.
+func (*Client) RunUntil(context.Context, time.Duration, func() bool) error { return nil }
+
+// Seen needs Linux.
+func (*Client) Seen() int64 { return 0 }
+
+// Behind needs Linux.
+func (*Client) Behind(int64) int { return 0 }
+
 // Cut needs Linux.
 func (*Client) Cut(int) {}
 

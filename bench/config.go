@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -21,8 +22,10 @@ const (
 // Config says what a client does. The zero value of a field that has a default
 // means that default.
 type Config struct {
-	URL   string // http://host:port/path, IPv4
-	Conns int    // all streams, those of the kinds below included
+	// URL is http://host:port/path, IPv4. Where its path or query holds {user},
+	// each stream asks for a user of its own: stream i for i+1.
+	URL   string
+	Conns int // all streams, those of the kinds below included
 
 	Stalled int
 	Slow    int
@@ -42,8 +45,14 @@ type Config struct {
 	// Opening bounds the connections that wait for their response head at a
 	// time (256): below any listener's backlog.
 	Opening int
-	// Verify checks ids and that every record comes once, in partition order.
+	// Verify checks ids and that every record comes once, in partition order,
+	// and with {user} in the URL that it is for the stream's user.
 	Verify bool
+	// AnyUser says that streams may get the records of any user.
+	AnyUser bool
+	// OtherIDs says that event ids are not of the form of readID, and not to be
+	// checked.
+	OtherIDs bool
 	// Sample measures the latency on one of so many streams (100), slow ones
 	// apart.
 	Sample int
@@ -63,8 +72,13 @@ const connsPerSource = 10_000
 type target struct {
 	addr *net.TCPAddr
 	host string
-	path string
+	path string // up to {user}
+	rest string // behind it
+	each bool   // there is a {user}
 }
+
+// userParam is what a URL has where the number of a stream's user goes.
+const userParam = "{user}"
 
 // prepare sets the defaults and reports what makes no sense.
 func (cfg *Config) prepare() (target, error) {
@@ -79,7 +93,13 @@ func (cfg *Config) prepare() (target, error) {
 	if t.addr, err = net.ResolveTCPAddr("tcp4", u.Host); err != nil {
 		return t, fmt.Errorf("url %q: %w", cfg.URL, err)
 	}
-	t.host, t.path = u.Host, u.RequestURI()
+	t.host = u.Host
+	// The path as it was given: url.URL would escape the braces.
+	t.path = cfg.URL[strings.Index(cfg.URL, u.Host)+len(u.Host):]
+	if t.path == "" || t.path[0] != '/' {
+		t.path = "/" + t.path
+	}
+	t.path, t.rest, t.each = strings.Cut(t.path, userParam)
 	switch {
 	case cfg.Conns < 1:
 		return t, fmt.Errorf("%d streams: want at least one", cfg.Conns)

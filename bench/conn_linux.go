@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -40,7 +41,7 @@ type conn struct {
 	gone    bool // for good
 	cutting bool // at the next bytes that come
 
-	due    time.Duration // closed: when to come back; open: when to cut, or when the allowance was counted
+	due    time.Duration // closed: when to come back; connecting and asked: when that began; open: when to cut, or when the allowance was counted
 	allows int           // bytes a slow stream may read now
 }
 
@@ -57,7 +58,7 @@ func (cl *Client) connect(i int32) error {
 	if err != nil {
 		return fmt.Errorf("stream %d: socket: %w", i, err)
 	}
-	c.fd, c.state = fd, connecting
+	c.fd, c.state, c.due = fd, connecting, time.Since(cl.start)
 	c.reset()
 	cl.opening++
 	to := &unix.SockaddrInet4{Port: cl.to.addr.Port, Addr: [4]byte(cl.to.addr.IP.To4())}
@@ -103,14 +104,19 @@ func (cl *Client) ask(c *conn) error {
 }
 
 func (cl *Client) sendRequest(c *conn) error {
-	req := cl.request
+	req := append(cl.request[:0], "GET "...)
+	req = append(req, cl.to.path...)
+	if c.user != 0 {
+		req = strconv.AppendInt(req, c.user, 10)
+	}
+	req = append(req, cl.fields...)
 	if len(c.lastID) > 0 {
 		req = append(req, "Last-Event-ID: "...)
 		req = append(req, c.lastID...)
 		req = append(req, "\r\n"...)
 	}
 	req = append(req, "\r\n"...)
-	cl.request = req[:len(cl.request)]
+	cl.request = req
 	n, err := unix.Write(c.fd, req)
 	if err == nil && n < len(req) {
 		err = errors.New("the socket did not take the whole request")
@@ -136,6 +142,7 @@ func (cl *Client) watch(c *conn, events uint32) error {
 func (cl *Client) isOpen(c *conn) {
 	c.state = open
 	cl.opening--
+	cl.tally.opening.record(time.Since(cl.start) - c.due)
 	cl.tally.counts.Opened++
 	cl.settle(c)
 	switch {

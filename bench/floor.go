@@ -7,30 +7,33 @@ import (
 
 // Floor is the server that no other can beat: a bare loop of write(2) over the
 // accepted sockets, which reads no request. What it spends for an event is the
-// kernel's share.
+// kernel's share. Events that are due together go out in one write.
 type Floor struct {
-	Listen string  // IPv4 host:port
-	Rate   float64 // events a second
-	Size   int     // bytes of the payload, unless FrameBytes says more
+	Listen string // IPv4 host:port
+	Size   int    // bytes of the payload, unless FrameBytes says more
 	// FrameBytes is what one event takes on the wire, chunk framing included,
 	// so that it can be made equal to another server's, whose ids are longer;
 	// one less at the few sizes that no chunk has.
 	FrameBytes int
-	// PerWrite is how many events one write carries (1).
-	PerWrite int
+	// Each gives every event to one connection alone, in turn.
+	Each bool
 
-	fds    []int
-	totals FloorTotals
+	listener int
+	fds      []int
+	each     []int64 // with Each, the events each of fds has got
+	next     int     // with Each, whose turn it is
+	seq      int64
+	frames   []byte
+	totals   FloorTotals
 }
 
 // FloorTotals is what a floor has done.
 type FloorTotals struct {
-	Accepted int     `json:"accepted"`
-	Dropped  int     `json:"dropped"` // a socket that was full or gone
-	Events   int64   `json:"events"`  // made
-	Writes   int64   `json:"writes"`
-	Bytes    int64   `json:"bytes"`
-	BehindMS float64 `json:"behind_ms"` // the latest an event was written
+	Accepted int   `json:"accepted"`
+	Dropped  int   `json:"dropped"` // a socket that was full or gone
+	Events   int64 `json:"events"`  // made
+	Writes   int64 `json:"writes"`
+	Bytes    int64 `json:"bytes"`
 }
 
 const floorHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store, no-transform\r\nTransfer-Encoding: chunked\r\n\r\n"

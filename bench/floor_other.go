@@ -7,7 +7,8 @@ import (
 	"errors"
 )
 
-// Run fails: the floor needs Linux.
-func (*Floor) Run(context.Context) (FloorTotals, error) {
-	return FloorTotals{}, errors.New("the floor needs Linux")
-}
+// Open fails: the floor needs Linux.
+func (*Floor) Open() (addr string, err error) { return "", errors.New("the floor needs Linux") }
+
+// Run needs Linux.
+func (*Floor) Run(context.Context, <-chan Order, chan<- Published) FloorTotals { return FloorTotals{} }

@@ -13,7 +13,7 @@ func TestFloorFrame(t *testing.T) {
 			if size > 0 && len(frame) != size {
 				t.Errorf("FrameBytes %d, seq %d: %d bytes: %q", size, seq, len(frame), frame)
 			}
-			j := &judge{tally: &tally{verify: true}}
+			j := &judge{tally: &tally{verify: true, ids: true}}
 			s := &stream{out: j}
 			if err := s.feed([]byte(floorHead + string(frame))); err != nil {
 				t.Fatal(err)

@@ -51,6 +51,38 @@ func (h *histogram) quantile(q float64) time.Duration {
 	return h.max
 }
 
+// add adds what o holds.
+func (h *histogram) add(o *histogram) {
+	h.count += o.count
+	h.negative += o.negative
+	h.max = max(h.max, o.max)
+	for i, n := range o.buckets {
+		h.buckets[i] += n
+	}
+}
+
+// percentiles are the places of a histogram's curve that a Curve has.
+var percentiles = []float64{0, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 100}
+
+// Point is a place of a latency curve.
+type Point struct {
+	Percent float64 `json:"percent"` // so many do not exceed
+	MS      float64 `json:"ms"`
+}
+
+// curve is the histogram's shape, empty without values.
+func (h *histogram) curve() (all []Point) {
+	if h.count == 0 {
+		return nil
+	}
+	for _, p := range percentiles {
+		all = append(all, Point{p, milliseconds(h.quantile(p / 100))})
+	}
+	return all
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
 // Latency is a histogram's summary, in milliseconds.
 type Latency struct {
 	Samples  int64   `json:"samples"`
@@ -63,10 +95,9 @@ type Latency struct {
 }
 
 func (h *histogram) summary() Latency {
-	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	return Latency{
 		Samples: h.count, Negative: h.negative,
-		P50: ms(h.quantile(.5)), P90: ms(h.quantile(.9)), P99: ms(h.quantile(.99)), P999: ms(h.quantile(.999)),
-		Max: ms(h.max),
+		P50: milliseconds(h.quantile(.5)), P90: milliseconds(h.quantile(.9)),
+		P99: milliseconds(h.quantile(.99)), P999: milliseconds(h.quantile(.999)), Max: milliseconds(h.max),
 	}
 }

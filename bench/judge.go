@@ -17,8 +17,12 @@ const (
 type tally struct {
 	counts  Counts
 	verify  bool
+	ids     bool // ids are to have the form of readID
 	faults  []string
-	latency histogram
+	latency histogram // of the measured part, the slice under way apart
+	slice   histogram // of the slice of time that is under way
+	opening histogram // from connect(2) to the response head
+	turns   histogram // how long the client worked between two waits
 
 	// measuring says that latencies count; now is the clock when the bytes
 	// being read came, in nanoseconds since 1970.
@@ -36,11 +40,13 @@ func (t *tally) fault(format string, args ...any) {
 // judge counts and checks the events of one stream, across its connections. It
 // is the stream's sink.
 type judge struct {
-	tally  *tally
-	stream int // its number, for fault texts
-	sample bool
-	events int64
-	marks  []mark // by partition
+	tally   *tally
+	stream  int   // its number, for fault texts
+	user    int64 // whose records it is to get alone, or 0
+	anyUser bool
+	sample  bool
+	events  int64
+	marks   []mark // by partition
 }
 
 func (j *judge) comment() { j.tally.counts.Comments++ }
@@ -79,7 +85,7 @@ func (j *judge) event(e *event) {
 	n.Events++
 	j.events++
 	if j.sample && j.tally.measuring && e.ok {
-		j.tally.latency.record(time.Duration(j.tally.now - e.payload.Time))
+		j.tally.slice.record(time.Duration(j.tally.now - e.payload.Time))
 	}
 	if j.tally.verify {
 		j.check(e)
@@ -95,10 +101,19 @@ func (j *judge) check(e *event) {
 		return
 	}
 	p := e.payload.Partition
-	for int(p) >= len(j.marks) {
+	at := p
+	if e.payload.User != 0 { // who counts their records whatever the partition
+		if j.user != 0 && !j.anyUser && e.payload.User != j.user {
+			n.Foreign++
+			j.tally.fault("stream %d: got a record of user %d, want those of %d", j.stream, e.payload.User, j.user)
+			return
+		}
+		at = 0
+	}
+	for int(at) >= len(j.marks) {
 		j.marks = append(j.marks, newMark())
 	}
-	m := &j.marks[p]
+	m := &j.marks[at]
 	want := m.next
 	verdict, missing := m.see(e.payload.Seq)
 	n.Missing += missing
@@ -114,6 +129,9 @@ func (j *judge) check(e *event) {
 		j.tally.fault("stream %d: partition %d: record %d came again, after %d", j.stream, p, e.payload.Seq, want-1)
 	case inOrder:
 	}
+	if !j.tally.ids {
+		return
+	}
 	offset, ok := readID(e.id, p) // an absent id is an empty one, which is none
 	if ok && verdict == inOrder {
 		ok = m.seeOffset(offset)
@@ -126,7 +144,7 @@ func (j *judge) check(e *event) {
 
 // checkID checks the form of an id that stands for no record.
 func (j *judge) checkID(e *event) {
-	if !j.tally.verify || !e.hasID {
+	if !j.tally.verify || !j.tally.ids || !e.hasID {
 		return
 	}
 	if _, ok := readID(e.id, 0); !ok {

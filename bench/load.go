@@ -76,7 +76,7 @@ func (l *Load) Run(ctx context.Context) (r Report, err error) {
 }
 
 func (l *Load) run(ctx context.Context, cl *Client, r *Report) error {
-	r.KernelTCP.Before = kernelTCPBytes()
+	r.KernelTCP.Before = KernelTCPBytes()
 	if err := r.look(func(s *Server, p Proc) { s.Before = p }); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (l *Load) run(ctx context.Context, cl *Client, r *Report) error {
 	if err := cl.Run(ctx, l.Settle); err != nil {
 		return err
 	}
-	r.KernelTCP.Idle = kernelTCPBytes()
+	r.KernelTCP.Idle = KernelTCPBytes()
 	if err := r.look(func(s *Server, p Proc) { s.Idle = p }); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (l *Load) measure(ctx context.Context, cl *Client, r *Report) (err error) {
 		err = cl.Run(ctx, l.For)
 	}
 	cl.Measured()
-	r.KernelTCP.End = kernelTCPBytes()
+	r.KernelTCP.End = KernelTCPBytes()
 	err = errors.Join(err, r.look(func(s *Server, p Proc) {
 		s.End = p
 		s.CPUSeconds = (p.CPU - s.measured).Seconds()

@@ -10,16 +10,19 @@ import (
 // order:
 //
 //	{"p":3,"seq":41,"ts":1790000000000000000,"pad":"xxx"}
+//	{"p":3,"seq":41,"ts":1790000000000000000,"u":17,"pad":"xxx"}
 type Payload struct {
 	Partition int32
-	Seq       int64 // counts the records of the partition, from 0, without a gap
+	Seq       int64 // counts the records of the partition, or of the user, from 0, without a gap
 	Time      int64 // nanoseconds since 1970 when the record was due to be sent
+	User      int64 // whom the record is for, from 1; 0: for everyone
 }
 
 var (
 	payloadStart = []byte(`{"p":`)
 	payloadSeq   = []byte(`,"seq":`)
 	payloadTime  = []byte(`,"ts":`)
+	payloadUser  = []byte(`,"u":`)
 )
 
 // Append appends the JSON of p, padded to size bytes; a size too small for the
@@ -32,6 +35,10 @@ func (p Payload) Append(dst []byte, size int) []byte {
 	dst = strconv.AppendInt(dst, p.Seq, 10)
 	dst = append(dst, payloadTime...)
 	dst = strconv.AppendInt(dst, p.Time, 10)
+	if p.User > 0 {
+		dst = append(dst, payloadUser...)
+		dst = strconv.AppendInt(dst, p.User, 10)
+	}
 	dst = append(dst, `,"pad":"`...)
 	for len(dst)-start+len(`"}`) < size {
 		dst = append(dst, 'x')
@@ -57,7 +64,10 @@ func parsePayload(b []byte) (p Payload, ok bool) {
 	if p.Seq, b, ok = number(b[len(payloadSeq):]); !ok || !bytes.HasPrefix(b, payloadTime) {
 		return p, false
 	}
-	p.Time, _, ok = number(b[len(payloadTime):])
+	p.Time, b, ok = number(b[len(payloadTime):])
+	if ok && bytes.HasPrefix(b, payloadUser) {
+		p.User, _, ok = number(b[len(payloadUser):])
+	}
 	return p, ok
 }
 

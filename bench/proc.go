@@ -17,6 +17,43 @@ type Proc struct {
 	FDs     int           `json:"fds"`
 }
 
+// Use is what a process uses; cheaper to read than a Proc.
+type Use struct {
+	CPU time.Duration // user and system time since its start
+	RSS int64         // off by some pages per thread
+}
+
+// ReadUse reads what process pid uses. It needs Linux.
+func ReadUse(pid int) (u Use, err error) {
+	f, err := readStat(pid)
+	if err != nil {
+		return u, err
+	}
+	pages, _ := strconv.ParseInt(f[21], 10, 64)
+	return Use{CPU: cpuTime(f), RSS: pages * int64(os.Getpagesize())}, nil
+}
+
+// readStat reads the fields of /proc/PID/stat behind the name: field n of
+// proc(5) is at n-3.
+func readStat(pid int) ([]string, error) {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return nil, fmt.Errorf("process %d: %w", pid, err)
+	}
+	// The name, in parentheses, may hold anything.
+	f := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(f) < 22 {
+		return nil, fmt.Errorf("process %d: its stat has %d fields", pid, len(f))
+	}
+	return f, nil
+}
+
+func cpuTime(stat []string) time.Duration {
+	user, _ := strconv.ParseInt(stat[11], 10, 64)
+	system, _ := strconv.ParseInt(stat[12], 10, 64)
+	return time.Duration(user+system) * clockTick
+}
+
 // clockTick is the unit of CPU times in /proc: USER_HZ, 100 on every Linux.
 const clockTick = 10 * time.Millisecond
 
@@ -24,18 +61,11 @@ const clockTick = 10 * time.Millisecond
 func ReadProc(pid int) (Proc, error) {
 	var p Proc
 	dir := "/proc/" + strconv.Itoa(pid) + "/"
-	stat, err := os.ReadFile(dir + "stat")
+	f, err := readStat(pid)
 	if err != nil {
-		return p, fmt.Errorf("process %d: %w", pid, err)
+		return p, err
 	}
-	// The second field is the name in parentheses and may hold anything.
-	f := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	if len(f) < 22 {
-		return p, fmt.Errorf("process %d: %sstat has %d fields", pid, dir, len(f))
-	}
-	user, _ := strconv.ParseInt(f[11], 10, 64)
-	system, _ := strconv.ParseInt(f[12], 10, 64)
-	p.CPU = time.Duration(user+system) * clockTick
+	p.CPU = cpuTime(f)
 	p.Threads, _ = strconv.Atoi(f[17])
 	if p.RSS, err = readRSS(dir); err != nil {
 		return p, fmt.Errorf("process %d: %w", pid, err)
@@ -64,9 +94,9 @@ func readRSS(dir string) (int64, error) {
 	return 0, fmt.Errorf("%ssmaps_rollup has no Rss line", dir)
 }
 
-// kernelTCPBytes is what all TCP sockets of the machine hold in the kernel,
+// KernelTCPBytes is what all TCP sockets of the machine hold in the kernel,
 // from /proc/net/sockstat; zero where that is not to be had.
-func kernelTCPBytes() int64 {
+func KernelTCPBytes() int64 {
 	b, err := os.ReadFile("/proc/net/sockstat")
 	if err != nil {
 		return 0

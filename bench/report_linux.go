@@ -12,20 +12,56 @@ type window struct {
 	began  time.Time
 	events int64
 	bytes  int64
-	cpu    time.Duration // of this process
+	cpu    time.Duration // of this thread
 	result Window
+
+	every  time.Duration // how long a slice is
+	cut    time.Duration // when the slice under way is to end, by the client's clock
+	sliced int64         // events when it began
 }
 
-// Measure begins the measured part; latencies count from now on.
+// Measure begins the measured part; latencies count from now on. The caller
+// stays on its thread until Measured, whose CPU time is counted.
 func (cl *Client) Measure() {
-	cl.tally.latency = histogram{}
+	cl.tally.latency, cl.tally.slice, cl.tally.turns = histogram{}, histogram{}, histogram{}
 	cl.tally.measuring = true
-	cl.window = window{began: time.Now(), events: cl.tally.counts.Events, bytes: cl.tally.counts.Bytes, cpu: ownCPU()}
+	cl.window = window{
+		began: time.Now(), events: cl.tally.counts.Events, bytes: cl.tally.counts.Bytes, cpu: threadCPU(),
+		every: sliceEvery, cut: cl.now + sliceEvery, sliced: cl.tally.counts.Events,
+	}
+}
+
+// endSlice ends the slice under way.
+func (cl *Client) endSlice() {
+	w, h := &cl.window, &cl.tally.slice
+	if len(w.result.Slices) == slicesMax {
+		w.halve()
+	}
+	w.result.Slices = append(w.result.Slices, Slice{
+		At: time.Since(w.began).Seconds(), Events: cl.tally.counts.Events - w.sliced,
+		P50: milliseconds(h.quantile(.5)), P99: milliseconds(h.quantile(.99)), Max: milliseconds(h.max),
+	})
+	cl.tally.latency.add(h)
+	*h = histogram{}
+	w.sliced = cl.tally.counts.Events
+	w.cut = cl.now + w.every
+}
+
+// halve makes one slice of each two, with the worse latencies.
+func (w *window) halve() {
+	all := w.result.Slices
+	for i := range len(all) / 2 {
+		a, b := all[2*i], all[2*i+1]
+		all[i] = Slice{b.At, a.Events + b.Events, max(a.P50, b.P50), max(a.P99, b.P99), max(a.Max, b.Max)}
+	}
+	w.result.Slices = all[:len(all)/2]
+	w.every *= 2
 }
 
 // Measured ends the measured part.
 func (cl *Client) Measured() {
 	cl.tally.measuring = false
+	cl.endSlice()
 	w := &cl.window
 	d := time.Since(w.began)
 	events, bytes := cl.tally.counts.Events-w.events, cl.tally.counts.Bytes-w.bytes
@@ -34,14 +70,17 @@ func (cl *Client) Measured() {
 		Events:  events, EventsPerSec: perSecond(events, d),
 		Bytes: bytes, MBPerSec: perSecond(bytes, d) / 1e6,
 		BytesPerEvent: share(float64(bytes), float64(events)),
-		ClientCPU:     share((ownCPU() - w.cpu).Seconds(), d.Seconds()),
+		ClientCPU:     share((threadCPU() - w.cpu).Seconds(), d.Seconds()),
+		TurnMS:        cl.tally.turns.summary(),
 		LatencyMS:     cl.tally.latency.summary(),
+		Curve:         cl.tally.latency.curve(),
+		Slices:        w.result.Slices,
 	}
 }
 
-func ownCPU() time.Duration {
+func threadCPU() time.Duration {
 	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &u); err != nil {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
@@ -53,6 +92,7 @@ func (cl *Client) Result() Result {
 		Conns:       len(cl.conns),
 		OpenSeconds: cl.openFor.Seconds(),
 		OpensPerSec: perSecond(int64(len(cl.conns)), cl.openFor),
+		OpeningMS:   cl.tally.opening.summary(),
 		Seed:        cl.cfg.Seed,
 		Counts:      cl.tally.counts,
 		Groups:      cl.groups(),

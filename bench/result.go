@@ -19,6 +19,7 @@ type Counts struct {
 	Missing    int64 `json:"missing"`    // records absent there
 	Duplicates int64 `json:"duplicates"` // records that came again
 	Reordered  int64 `json:"reordered"`  // records that came late
+	Foreign    int64 `json:"foreign"`    // records that are for another user
 	BadIDs     int64 `json:"bad_ids"`    // not of an id's form, absent, or not beyond the one before
 	Unreadable int64 `json:"unreadable"` // data that is no payload
 	Malformed  int64 `json:"malformed"`  // streams given up for broken framing
@@ -34,7 +35,7 @@ type Counts struct {
 
 // Faults is how many things a verified run must not show.
 func (c *Counts) Faults() int64 {
-	return c.Gaps + c.Duplicates + c.Reordered + c.BadIDs + c.Unreadable + c.Malformed + c.Refused
+	return c.Gaps + c.Duplicates + c.Reordered + c.Foreign + c.BadIDs + c.Unreadable + c.Malformed + c.Refused
 }
 
 // Group sums up the streams of one behaviour.
@@ -64,6 +65,7 @@ type Result struct {
 	Conns       int            `json:"conns"`
 	OpenSeconds float64        `json:"open_s"` // until every stream had its response head
 	OpensPerSec float64        `json:"opens_per_s"`
+	OpeningMS   Latency        `json:"opening_ms"` // from connect(2) to the response head, reconnections included
 	Seed        uint64         `json:"seed"`
 	Counts      Counts         `json:"counts"` // since the start
 	Groups      map[Kind]Group `json:"groups"`
@@ -83,7 +85,28 @@ type Window struct {
 	MBPerSec      float64 `json:"mb_per_s"`
 	BytesPerEvent float64 `json:"bytes_per_event"`
 	ClientCPU     float64 `json:"client_cpu_share"` // of one core; near 1 the client is the limit
-	LatencyMS     Latency `json:"latency_ms"`
+	// TurnMS is how long the client worked between two waits: what came
+	// meanwhile was read, and so measured, that much late.
+	TurnMS    Latency `json:"turn_ms"`
+	LatencyMS Latency `json:"latency_ms"`
+	Curve     []Point `json:"curve,omitempty"` // of the latencies
+	Slices    []Slice `json:"slices,omitempty"`
+}
+
+// sliceEvery is how long a slice of the measured part is, and slicesMax bounds
+// how many are kept: beyond an hour neighbours are told as one.
+const (
+	sliceEvery = 500 * time.Millisecond
+	slicesMax  = 7200
+)
+
+// Slice is one piece of the measured part.
+type Slice struct {
+	At     float64 `json:"at_s"` // its end, since measuring began
+	Events int64   `json:"events"`
+	P50    float64 `json:"p50_ms"`
+	P99    float64 `json:"p99_ms"`
+	Max    float64 `json:"max_ms"`
 }
 
 func share(a, b float64) float64 {

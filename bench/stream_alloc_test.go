@@ -5,7 +5,7 @@ package bench
 import "testing"
 
 func TestFeedAllocatesNothing(t *testing.T) {
-	j := &judge{tally: &tally{verify: true, measuring: true}, sample: true}
+	j := &judge{tally: &tally{verify: true, ids: true, measuring: true}, sample: true}
 	s := &stream{out: j}
 	if err := s.feed([]byte(testHead + chunk(record(0, 0)) + chunk(record(0, 1)))); err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ func BenchmarkFeed(b *testing.B) {
 	for _, partitions := range []int{1, 12, 100} {
 		for _, perRead := range []int{1, 32} {
 			b.Run(fmt.Sprintf("partitions=%d/events=%d", partitions, perRead), func(b *testing.B) {
-				j := &judge{tally: &tally{verify: true}}
+				j := &judge{tally: &tally{verify: true, ids: true}}
 				s := &stream{out: j}
 				if err := s.feed([]byte(testHead)); err != nil {
 					b.Fatal(err)
@@ -52,7 +52,7 @@ func benchReads(partitions, perRead int) [][]byte {
 			for i, o := range offsets {
 				fmt.Fprintf(&id, ".%d-%d", i, o)
 			}
-			payload := Payload{int32(p), int64(n / partitions), 1790000000000000000}.Append(nil, 200)
+			payload := Payload{Partition: int32(p), Seq: int64(n / partitions), Time: 1790000000000000000}.Append(nil, 200)
 			read.WriteString(chunk(fmt.Sprintf("id: v1:%s~ab3f9\ndata: %s\n\n", id.String()[1:], payload)))
 			n++
 		}

@@ -33,7 +33,7 @@ func chunk(text string) string {
 
 // record is an event as the publisher and a right server make it.
 func record(partition int32, seq int64) string {
-	payload := string(Payload{partition, seq, 1}.Append(nil, 0))
+	payload := string(Payload{Partition: partition, Seq: seq, Time: 1}.Append(nil, 0))
 	return fmt.Sprintf("id: v1:%d-%d~ab3f9\ndata: %s\n\n", partition, 100+seq, payload)
 }
 
@@ -53,7 +53,7 @@ func readAll(pieces ...string) (s *stream, got []string, err error) {
 
 func TestStream(t *testing.T) {
 	const plain = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
-	one := "event 0 lines=1 id=true/v1:0-107~ab3f9 {Partition:0 Seq:7 Time:1}"
+	one := "event 0 lines=1 id=true/v1:0-107~ab3f9 {Partition:0 Seq:7 Time:1 User:0}"
 	for _, tt := range []struct {
 		name, in string
 		want     []string
@@ -72,7 +72,7 @@ func TestStream(t *testing.T) {
 		{"named", testHead + chunk("event: resync\ndata: {\"reason\":\"unknown\"}\n\n"), []string{`event 2 lines=1 id=false/ {"reason":"unknown"}`}},
 		{"name after data", testHead + chunk("data: x\nevent: skipped\n\n"), []string{`event 3 lines=1 id=false/ x`}},
 		{"several data lines", testHead + chunk("data: a\ndata:b\ndata\n\n"), []string{`event 0 lines=3 id=false/ ab`}},
-		{"wrapped payload", testHead + chunk(`data: {"pub":{"data":{"p":2,"seq":5,"ts":9}}}`+"\n\n"), []string{"event 0 lines=1 id=false/ {Partition:2 Seq:5 Time:9}"}},
+		{"wrapped payload", testHead + chunk(`data: {"pub":{"data":{"p":2,"seq":5,"ts":9}}}`+"\n\n"), []string{"event 0 lines=1 id=false/ {Partition:2 Seq:5 Time:9 User:0}"}},
 		{"blank lines", testHead + chunk("\n\n\n"), nil},
 		{"unknown field", testHead + chunk("foo: bar\nfoo\n\n"), nil},
 		{"last chunk", testHead + chunk(":a\n") + "0\r\n\r\n", []string{"comment"}},

@@ -21,9 +21,10 @@ const usage = `tailcast tails Kafka topics and casts every record to browsers as
   tailcast serve --kafka-brokers HOST:PORT --route /events=TOPIC
   tailcast demo      everything in one process: broker, sample records, gateway, page
   tailcast check     read the configuration of serve, ask the brokers, say what would be served
+  tailcast bench     measure: streams, latency, CPU and memory, beside what the kernel takes
   tailcast version
 
-tailcast COMMAND --help lists the flags of serve, demo and check.
+tailcast COMMAND --help lists the flags of serve, demo, check and bench.
 `
 
 func main() { os.Exit(run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
@@ -43,6 +44,11 @@ func run(args, env []string, stdout, stderr io.Writer) int {
 	case "version", "--version":
 		fmt.Fprintf(stdout, "tailcast %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return 0
+	}
+	if command == benchmark {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
+		return benchCommand(ctx, args[1:], stdout, stderr)
 	}
 	cfg, err := config.Load(command, args[1:], env)
 	if errors.Is(err, config.ErrHelp) {

@@ -1,8 +1,10 @@
 // Command floor serves events with nothing but write(2), to show what the
-// kernel's share of a measurement is. It serves until it is interrupted, or
-// for -dur, and then prints what it did as JSON.
+// kernel's share of a measurement is. It serves until it is interrupted and
+// then prints what it did as JSON.
 //
 //	floor -listen 127.0.0.1:20080 -rate 8 -size 200
+//
+// tailcast bench runs the same beside what it measures.
 package main
 
 import (
@@ -10,6 +12,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"syscall"
@@ -27,25 +30,20 @@ func main() {
 func run() error {
 	var f bench.Floor
 	flag.StringVar(&f.Listen, "listen", "127.0.0.1:20080", "IPv4 address to serve on")
-	flag.Float64Var(&f.Rate, "rate", 8, "events a second")
+	rate := flag.Float64("rate", 8, "events a second")
 	flag.IntVar(&f.Size, "size", 200, "bytes of a payload")
 	flag.IntVar(&f.FrameBytes, "frame-bytes", 0, "bytes of an event on the wire; wins over -size")
-	flag.IntVar(&f.PerWrite, "per-write", 1, "events in one write")
-	dur := flag.Duration("dur", 0, "end after this; 0 serves until interrupted")
+	flag.BoolVar(&f.Each, "each", false, "give every event to one connection alone, in turn")
 	flag.Parse()
-	if f.Rate <= 0 {
-		return fmt.Errorf("-rate %v: want more than 0", f.Rate)
+	if *rate <= 0 {
+		return fmt.Errorf("-rate %v: want more than 0", *rate)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if *dur > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, *dur)
-		defer cancel()
-	}
-	totals, err := f.Run(ctx)
-	if err != nil {
+	if _, err := f.Open(); err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(totals)
+	orders := make(chan bench.Order, 1)
+	orders <- bench.Order{Rate: *rate, Count: math.MaxInt64}
+	return json.NewEncoder(os.Stdout).Encode(f.Run(ctx, orders, make(chan bench.Published)))
 }

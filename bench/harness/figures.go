@@ -1,0 +1,34 @@
+package harness
+
+// Figure is what a run measures under a name.
+type Figure struct {
+	Name  string
+	Title string
+	Unit  string
+	// Scale is by what the value is multiplied for the unit; 0 is 1.
+	Scale float64
+	// More says that more is better.
+	More bool
+	// Ratio says that a target's value is worth comparing with another's.
+	Ratio bool
+}
+
+// Figures are what a run may have, in the order of tables. JSON holds the
+// values by name, unscaled.
+var Figures = []Figure{
+	{Name: "events_per_s", Title: "events a second", Unit: "/s", More: true, Ratio: true},
+	{Name: "cpu_us_per_event", Title: "server CPU an event", Unit: "µs", Ratio: true},
+	{Name: "server_cpu", Title: "server CPU", Unit: "% of a core", Scale: 100},
+	{Name: "p50_ms", Title: "latency p50", Unit: "ms", Ratio: true},
+	{Name: "p99_ms", Title: "latency p99", Unit: "ms", Ratio: true},
+	{Name: "p999_ms", Title: "latency p99.9", Unit: "ms"},
+	{Name: "max_ms", Title: "latency, worst", Unit: "ms"},
+	{Name: "opens_per_s", Title: "streams opened a second", Unit: "/s", More: true, Ratio: true},
+	{Name: "open_p99_ms", Title: "opening a stream, p99", Unit: "ms"},
+	{Name: "connect_cpu_us", Title: "server CPU a stream opened", Unit: "µs", Ratio: true},
+	{Name: "rss_per_stream", Title: "server RSS an idle stream", Unit: "B", Ratio: true},
+	{Name: "heap_per_stream", Title: "server heap an idle stream", Unit: "B", Ratio: true},
+	{Name: "kernel_per_stream", Title: "kernel TCP memory an idle stream, both ends", Unit: "B"},
+	{Name: "bytes_per_event", Title: "bytes an event", Unit: "B"},
+	{Name: "rss_mb", Title: "server RSS at the end", Unit: "MB"},
+}

@@ -1,0 +1,169 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tailcast/bench"
+)
+
+const (
+	// settle is the quiet time after the opening, before the figures of idle
+	// streams are taken: garbage of the opening is collected by then.
+	settle = time.Second
+	// openWithin bounds the opening of all streams.
+	openWithin = 2 * time.Minute
+	// drainWithin bounds the wait for what was published and has not come yet.
+	drainWithin = 20 * time.Second
+	// tailTime is how much longer records are published than is measured, so
+	// that the end of publishing is not measured.
+	tailTime = 200 * time.Millisecond
+)
+
+// run is one measurement of one target. It belongs to one goroutine, which
+// stays on its thread.
+type run struct {
+	ctx    context.Context //nolint:containedctx // a run is a call that is spread over methods
+	setup  *Setup
+	target *Target
+	server *Server
+	client *bench.Client
+	watch  *watch
+	out    *Run
+	say    func(Progress)
+}
+
+// measure starts the server, has the scenario run and takes the figures.
+func (r *run) measure(sc *scenario) (err error) {
+	r.doing("starting", 0)
+	if r.server, err = r.target.Start(r.ctx, r.setup); err != nil {
+		return err
+	}
+	if r.server.Stop != nil {
+		defer func() { err = errors.Join(err, r.server.Stop()) }()
+	}
+	if _, err := r.server.Publisher.Publish(r.ctx, bench.Order{}); err != nil {
+		return fmt.Errorf("publisher: %w", err)
+	}
+	if r.watch, err = newWatch(r.server, r.setup.LoadCPU); err != nil {
+		return err
+	}
+	err = sc.run(r)
+	if r.client != nil {
+		r.finish()
+		err = errors.Join(err, r.client.Close())
+	}
+	return err
+}
+
+// finish takes the figures from what was seen.
+func (r *run) finish() {
+	res := r.client.Result()
+	r.out.take(&res)
+	r.out.judge(r.setup, &r.target.Checks)
+}
+
+func (r *run) doing(what string, d time.Duration) {
+	pr := Progress{Doing: what, For: d}
+	if r.client != nil {
+		pr.Events = r.client.Seen
+	}
+	r.say(pr)
+}
+
+// config is the client's of a plain scenario.
+func (r *run) config() bench.Config {
+	return bench.Config{
+		URL: r.server.URL, Conns: r.setup.Streams, Sample: r.setup.Sample,
+		Verify: true, OtherIDs: !r.target.Checks.IDs, AnyUser: !r.target.Checks.Users,
+	}
+}
+
+// open opens every stream and takes the figures of an idle server.
+func (r *run) open(cfg bench.Config) (err error) {
+	if r.client, err = bench.New(cfg); err != nil {
+		return err
+	}
+	if err := r.look(&r.out.Before); err != nil {
+		return err
+	}
+	r.doing(fmt.Sprintf("opening %d streams", cfg.Conns), 0)
+	ctx, cancel := context.WithTimeout(r.ctx, openWithin)
+	defer cancel()
+	began := r.watch.cpu()
+	if err := r.client.Open(ctx); err != nil {
+		return err
+	}
+	r.out.Figures.set("connect_cpu_us", (r.watch.cpu()-began).Seconds()*1e6/float64(cfg.Conns))
+	r.doing("settling", settle)
+	if err := r.client.Run(r.ctx, settle); err != nil {
+		return err
+	}
+	return r.look(&r.out.Idle)
+}
+
+// look takes the server's state.
+func (r *run) look(into *State) (err error) {
+	*into, err = r.watch.look(r.ctx)
+	return err
+}
+
+// publish begins to carry out an order. The function it returns waits for the
+// end of it while the client reads.
+func (r *run) publish(o bench.Order) (wait func() error) {
+	var done bench.Published
+	end := make(chan error, 1)
+	go func() {
+		var err error
+		done, err = r.server.Publisher.Publish(r.ctx, o)
+		end <- err
+	}()
+	return func() error {
+		var err error
+		ended := false
+		within := drainWithin + time.Duration(float64(o.Count)/max(o.Rate, 1)*float64(time.Second))
+		waitErr := r.client.RunUntil(r.ctx, within, func() bool {
+			select {
+			case err = <-end:
+				ended = true
+			default:
+			}
+			return ended
+		})
+		if err = errors.Join(err, waitErr); err != nil {
+			return fmt.Errorf("publisher: %w", err)
+		}
+		r.out.published(done)
+		return nil
+	}
+}
+
+// measured reads for the time d and takes the figures of that time.
+func (r *run) measured(what string, d time.Duration) error {
+	r.doing(what, d)
+	r.watch.begin()
+	r.client.Measure()
+	err := r.client.Run(r.ctx, d)
+	r.client.Measured()
+	r.out.Load, r.out.Slices = r.watch.end()
+	return errors.Join(err, r.look(&r.out.End))
+}
+
+// drain reads until every stream has what was published, and a little longer,
+// to see what comes twice.
+func (r *run) drain() error {
+	if !r.target.Checks.Exact {
+		return nil
+	}
+	r.doing("draining", 0)
+	want := r.out.Published.Sent
+	if n := r.setup.Users(); n > 0 {
+		want /= n
+	}
+	if err := r.client.RunUntil(r.ctx, drainWithin, func() bool { return r.client.Behind(want) == 0 }); err != nil && r.ctx.Err() == nil {
+		r.out.fault("%d streams have not got all of %d records %v after the last was published", r.client.Behind(want), want, drainWithin)
+	}
+	return r.client.Run(r.ctx, 100*time.Millisecond)
+}

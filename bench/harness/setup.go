@@ -1,0 +1,61 @@
+package harness
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Setup is what a target is started with.
+type Setup struct {
+	Spec
+	// Tailcast is the path of the tailcast binary, which is also broker,
+	// publisher and floor.
+	Tailcast string
+	// ServerCPU and LoadCPU are the processors of the server and of all the
+	// rest, as "0" or "2-5,8"; "" for any.
+	ServerCPU, LoadCPU string
+	// Dir is for files of this run alone. It is removed behind it.
+	Dir string
+	// FrameBytes is what an event of the first target took on the wire, or 0
+	// where that is not known yet.
+	FrameBytes int
+	// Log takes the standard error of the processes, besides its end, which
+	// errors quote.
+	Log io.Writer
+
+	procs []*Process
+}
+
+// CPU is which processors a process may use.
+type CPU int
+
+// The processors of a run.
+const (
+	OnServer CPU = iota // those of the server under test
+	OnLoad              // those of clients, brokers and publishers
+)
+
+// Command starts a process that ends with the run.
+func (s *Setup) Command(cpu CPU, name string, args ...string) (*Process, error) {
+	cpus := s.ServerCPU
+	if cpu == OnLoad {
+		cpus = s.LoadCPU
+	}
+	p, err := startProcess(cpus, s.Log, name, args...)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	s.procs = append(s.procs, p)
+	return p, nil
+}
+
+// stop ends every process, the latest first.
+func (s *Setup) stop() error {
+	var errs []error
+	for i := len(s.procs) - 1; i >= 0; i-- {
+		errs = append(errs, s.procs[i].Stop())
+	}
+	s.procs = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,105 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// Topic is the name of the topic that the harness makes.
+const Topic = "bench"
+
+// Gateway is tailcast as a target.
+type Gateway struct {
+	Version string
+	// Brokers are the addresses of a cluster that is there already; none:
+	// start a broker in a process of its own.
+	Brokers []string
+	// Args go behind those of tailcast serve.
+	Args []string
+}
+
+// Target makes the gateway a target.
+func (g Gateway) Target() Target {
+	return Target{
+		Name: "tailcast", Version: g.Version,
+		Checks: Checks{IDs: true, Exact: true, Resume: true, Users: true},
+		Start:  g.start,
+	}
+}
+
+func (g Gateway) start(ctx context.Context, s *Setup) (*Server, error) {
+	brokers := g.Brokers
+	if len(brokers) == 0 {
+		addr, err := StartBroker(s)
+		if err != nil {
+			return nil, err
+		}
+		brokers = []string{addr}
+	}
+	publisher, err := StartPublisher(s, brokers)
+	if err != nil {
+		return nil, err
+	}
+	args := append([]string{
+		"serve", "--kafka-brokers", strings.Join(brokers, ","), "--route", "/events=" + Topic,
+		"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json",
+	}, g.Args...)
+	p, err := s.Command(OnServer, s.Tailcast, args...)
+	if err != nil {
+		return nil, err
+	}
+	var at serving
+	if err := p.Await(ctx, func(context.Context) error { return at.find(p.Stderr()) }); err != nil {
+		return nil, err
+	}
+	if err := p.Await(ctx, func(ctx context.Context) error { return answers(ctx, "http://"+at.Admin+"/readyz") }); err != nil {
+		return nil, err
+	}
+	return &Server{
+		URL: "http://" + at.Listen + "/events", PIDs: []int{p.PID()}, Publisher: publisher,
+		Metrics: "http://" + at.Admin + "/metrics",
+	}, nil
+}
+
+// serving is the line of its log in which tailcast says where it listens.
+type serving struct {
+	Msg    string `json:"msg"`
+	Listen string `json:"listen"`
+	Admin  string `json:"admin"`
+}
+
+// find looks for the line in what was logged.
+func (at *serving) find(log string) error {
+	for line := range bytes.Lines([]byte(log)) {
+		if json.Unmarshal(line, at) == nil && at.Msg == "serving" {
+			return nil
+		}
+	}
+	return errors.New("it does not say that it serves")
+}
+
+// StartBroker starts a broker with the harness' topic on the processors of the
+// load, and returns its address.
+func StartBroker(s *Setup) (addr string, err error) {
+	p, err := s.Command(OnLoad, s.Tailcast, "bench", "broker", "--topic", Topic, "--partitions", strconv.Itoa(s.Partitions))
+	if err != nil {
+		return "", err
+	}
+	return NewOrders(p).Hello()
+}
+
+// StartPublisher starts a publisher into the harness' topic on the processors
+// of the load. It makes the topic, and dials, with its first order.
+func StartPublisher(s *Setup, brokers []string) (Publisher, error) {
+	p, err := s.Command(OnLoad, s.Tailcast, "bench", "publish", "--kafka-brokers", strings.Join(brokers, ","),
+		"--topic", Topic, "--partitions", strconv.Itoa(s.Partitions),
+		"--users", strconv.FormatInt(s.Users(), 10), "--size", strconv.Itoa(s.Size))
+	if err != nil {
+		return nil, err
+	}
+	return NewOrders(p), nil
+}

@@ -1,0 +1,60 @@
+package harness
+
+import (
+	"context"
+
+	"tailcast/bench"
+)
+
+// Target is a server that can be put under test: tailcast, a peer, or the
+// floor. What a stream must hold is the same for all of them, because a record
+// says itself who it is: its value is a bench.Payload, with partition, sequence
+// number and due time, wherever in an event's data the server puts it.
+type Target struct {
+	Name    string // in results and tables: "tailcast", "nchan"
+	Version string
+	Checks  Checks
+	// Start starts the server as the setup says, with what it needs beside it,
+	// and returns when it takes streams. Every process it starts is made with
+	// Setup.Command, so that it is pinned and ends with the run.
+	Start func(ctx context.Context, s *Setup) (*Server, error)
+}
+
+// Checks is what a target promises. What it does not promise is not a fault,
+// but counted all the same.
+type Checks struct {
+	// IDs have tailcast's form and never go back.
+	IDs bool
+	// Exact: every record published while a stream is open reaches it once,
+	// in the order of its partition.
+	Exact bool
+	// Resume: also those published while it was away.
+	Resume bool
+	// Users: streams get the records of their own user alone.
+	Users bool
+}
+
+// Server is a target that runs.
+type Server struct {
+	// URL of the streams; {user} in it stands for the number of the stream's
+	// user, from 1.
+	URL string
+	// PIDs are the processes whose CPU and memory are the server's. The brokers
+	// and publishers beside it are not.
+	PIDs []int
+	// Publisher feeds it.
+	Publisher Publisher
+	// Metrics is the URL of Prometheus metrics of a Go process, or "".
+	Metrics string
+	// Stop ends what Start has begun, besides what Setup.Command has started.
+	// It may be nil.
+	Stop func() error
+}
+
+// Publisher publishes records by an open loop, numbered by bench.Sequence from
+// the first order to the last. Publish returns when all are acknowledged or
+// given up; an order of no records returns when the publisher is able to take
+// one.
+type Publisher interface {
+	Publish(ctx context.Context, o bench.Order) (bench.Published, error)
+}

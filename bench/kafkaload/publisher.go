@@ -1,0 +1,159 @@
+package kafkaload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"tailcast/bench"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+const (
+	// giveUpAfter bounds the time a record waits for its acknowledgement, and
+	// an order for those of its last records.
+	giveUpAfter = 30 * time.Second
+	// bufferedMax bounds the records that wait for an acknowledgement, so that
+	// a rate the broker can't take shows as lateness and not as memory.
+	bufferedMax = 100_000
+)
+
+// Config says where a publisher writes, and what.
+type Config struct {
+	Brokers    []string
+	Topic      string
+	Partitions int    // to write to, from 0
+	Users      int64  // records for so many users in turn, by key; 0: for everyone
+	Size       int    // bytes of a value
+	Codec      string // none, gzip, snappy, lz4 or zstd
+	// Create creates the topic unless it exists.
+	Create bool
+}
+
+// Publisher writes numbered records. It belongs to one goroutine.
+type Publisher struct {
+	cfg    Config
+	client *kgo.Client
+	seq    bench.Sequence
+	made   bool // the topic was looked after
+
+	mu    sync.Mutex // guards what follows; the producer calls back from its own goroutine
+	total bench.Published
+}
+
+var codecs = map[string]kgo.CompressionCodec{
+	"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
+	"lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
+}
+
+// NewPublisher makes a publisher that sends each record at once, to the
+// partition its number names, and has it acknowledged by all replicas. It asks
+// the brokers nothing yet.
+func NewPublisher(cfg Config) (*Publisher, error) {
+	codec, ok := codecs[cfg.Codec]
+	if !ok {
+		return nil, fmt.Errorf("codec %q: want none, gzip, snappy, lz4 or zstd", cfg.Codec)
+	}
+	if cfg.Partitions < 1 {
+		return nil, fmt.Errorf("%d partitions: want at least 1", cfg.Partitions)
+	}
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(cfg.Brokers...),
+		kgo.DefaultProduceTopic(cfg.Topic),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ProducerLinger(0),
+		kgo.ProducerBatchCompression(codec),
+		kgo.MaxBufferedRecords(bufferedMax),
+		kgo.RequiredAcks(kgo.AllISRAcks()),
+		kgo.RecordDeliveryTimeout(giveUpAfter),
+	)
+	if err != nil {
+		return nil, err
+	}
+	return &Publisher{
+		cfg: cfg, client: client,
+		seq:   bench.Sequence{Partitions: cfg.Partitions, Users: cfg.Users},
+		total: bench.Published{Partitions: make([]int64, cfg.Partitions)},
+	}, nil
+}
+
+// Close gives up what is under way.
+func (p *Publisher) Close() { p.client.Close() }
+
+// Publish carries out an order and returns when all of it is acknowledged or
+// given up.
+func (p *Publisher) Publish(ctx context.Context, o bench.Order) bench.Published {
+	if err := p.create(ctx); err != nil {
+		return bench.Published{Error: err.Error()}
+	}
+	p.mu.Lock()
+	p.total = bench.Published{Partitions: p.total.Partitions}
+	p.mu.Unlock()
+	began := time.Now()
+	behind := o.Pace(ctx, p.send)
+	// What is under way is worth the wait also when interrupted.
+	flushing, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveUpAfter)
+	defer cancel()
+	err := p.client.Flush(flushing)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil && p.total.Error == "" {
+		p.total.Error = err.Error()
+	}
+	t := p.total
+	t.Partitions = append([]int64(nil), t.Partitions...)
+	t.Seconds = time.Since(began).Seconds()
+	t.BehindMS = float64(behind) / float64(time.Millisecond)
+	return t
+}
+
+func (p *Publisher) send(due time.Time) {
+	payload := p.seq.Next(due)
+	key := strconv.AppendInt([]byte("p"), int64(payload.Partition), 10)
+	if payload.User > 0 {
+		key = strconv.AppendInt(key[:0], payload.User, 10)
+	}
+	p.client.Produce(context.Background(), &kgo.Record{
+		Key: key, Value: payload.Append(make([]byte, 0, p.cfg.Size), p.cfg.Size), Partition: payload.Partition,
+	}, p.acknowledged)
+}
+
+func (p *Publisher) acknowledged(r *kgo.Record, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		p.total.Failed++
+		if p.total.Error == "" {
+			p.total.Error = err.Error()
+		}
+		return
+	}
+	p.total.Sent++
+	p.total.Partitions[r.Partition]++
+}
+
+// create looks after the topic, once, and so also whether a broker answers.
+func (p *Publisher) create(ctx context.Context) error {
+	if p.made {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, giveUpAfter)
+	defer cancel()
+	if p.cfg.Create {
+		_, err := kadm.NewClient(p.client).CreateTopic(ctx, int32(p.cfg.Partitions), 1, nil, p.cfg.Topic)
+		if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+			return fmt.Errorf("create topic %s: %w", p.cfg.Topic, err)
+		}
+	}
+	if err := p.client.Ping(ctx); err != nil {
+		return fmt.Errorf("no broker answers: %w", err)
+	}
+	p.made = true
+	return nil
+}

@@ -35,7 +35,7 @@ func FuzzRoute(f *testing.F) {
 		if len(r.Topics) != 1 || r.Path+"="+r.Topics[0] != text {
 			t.Fatalf("%q is %q to %q", text, r.Path, r.Topics)
 		}
-		if r.Path[0] != '/' || strings.ContainsAny(r.Path, "?#%{}*\x00\r\n\t\x7f") || strings.Contains(r.Path+"/", "/../") || strings.Contains(r.Path+"/", "/./") {
+		if r.Path[0] != '/' || strings.ContainsAny(r.Path, "?#%*\x00\r\n\t\x7f") || strings.Contains(r.Path+"/", "/../") || strings.Contains(r.Path+"/", "/./") {
 			t.Fatalf("%q is a path", r.Path)
 		}
 		if strings.Trim(r.Topics[0], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != "" || len(r.Topics[0]) > 249 {
@@ -67,7 +67,7 @@ func FuzzFile(f *testing.F) {
 			return
 		}
 		for _, r := range l.config.Routes {
-			if r.Path == "" || len(r.Topics) != 1 || r.Start == "" || r.Format.Binary == "" || r.Format.Delete == "" {
+			if r.Path == "" || len(r.Topics) == 0 || r.Start == "" || r.Format.Binary == "" || r.Format.Delete == "" {
 				t.Fatalf("half a route: %+v", r)
 			}
 		}

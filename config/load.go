@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"tailcast/route"
 )
 
 // The commands that have a configuration.
@@ -75,6 +77,9 @@ type item struct{ text, from string }
 // routesMax bounds the routes of a node: each tails its topic from start to stop
 // and may hold --log-bytes.
 const routesMax = 5000
+
+// topicsMax bounds the topics of a route, as an event id does.
+const topicsMax = 64
 
 // placedRoute is a route and where it was set.
 type placedRoute struct {
@@ -201,11 +206,16 @@ func (l *loader) joinRoutes(file []placedRoute) error {
 	}
 	c.Routes = nil
 	seen := make(map[string]string, len(all))
+	table, _ := route.NewTable(nil)
 	for _, r := range all {
-		if before, ok := seen[r.Path]; ok {
-			return fmt.Errorf("%s: path %s is routed already by %s", r.from, quote(r.Path), before)
+		at := r.Host + r.Path
+		if before, ok := seen[at]; ok {
+			return fmt.Errorf("%s: path %s is routed already by %s", r.from, quote(at), before)
 		}
-		seen[r.Path] = r.from
+		seen[at] = r.from
+		if err := table.Add(route.Route{Host: r.Host, Path: r.Path}); err != nil {
+			return fmt.Errorf("%s: %w", r.from, err)
+		}
 		if !r.ownCORS {
 			r.CORS = c.CORS
 		}

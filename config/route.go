@@ -13,8 +13,10 @@ import (
 
 // Route is one path and what is served there.
 type Route struct {
-	Path   string   // exact and decoded: /a b, not /a%20b
-	Topics []string // one, until a route can join several
+	Host   string   // as route.ParseHost returns it; "": any
+	Path   string   // decoded: /a b, not /a%20b; segments may be {parameters}
+	Topics []string // at least one: names, or templates of names (route.Template)
+	Allow  []string // which topics templates may stand for (route.NewAllow); at least one with them
 	Start  Start
 	Format frame.Format // checked by frame.NewEncoder
 	Resync Resync
@@ -86,8 +88,6 @@ func parsePath(path string) (string, error) {
 		return refuse("it holds control characters")
 	case strings.ContainsAny(path, "?#"):
 		return refuse("it ends before ? and #")
-	case strings.ContainsAny(path, "{}"):
-		return refuse("path parameters are not supported yet")
 	case strings.Contains(path, "*"):
 		return refuse("paths are exact, without wildcards")
 	case strings.Contains(path, `\`):
@@ -102,32 +102,36 @@ func parsePath(path string) (string, error) {
 			return refuse("clients take . and .. segments away")
 		}
 	}
+	if _, err := route.PathParams(path); err != nil {
+		return refuse(err.Error())
+	}
 	return path, nil
 }
 
-// parseTopic takes a name that Kafka takes.
+// parseTopic takes a name that Kafka takes, or a template of such names.
 func parseTopic(topic string) (string, error) {
-	refuse := func(why string) (string, error) {
-		return "", fmt.Errorf("%s is not a topic: %s", quote(topic), why)
+	if err := route.CheckTopicTemplate(topic); err != nil {
+		return "", fmt.Errorf("%s is not a topic: %w", quote(topic), err)
 	}
-	switch {
-	case topic == "":
-		return refuse("it is empty")
-	case strings.ContainsAny(topic, "{}"):
-		return refuse("path parameters are not supported yet")
-	case len(topic) > 249:
-		return refuse("it is longer than 249 bytes")
-	case topic == "." || topic == "..":
-		return refuse("Kafka keeps this name")
-	}
-	for _, c := range []byte(topic) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == '-':
-		default:
-			return refuse("Kafka takes only letters, digits, dot, underscore and dash")
-		}
+	if strings.ContainsAny(topic, "{}") {
+		return "", fmt.Errorf("%s is not a topic: parameters in topics are not supported yet", quote(topic))
 	}
 	return topic, nil
+}
+
+// parseAllow takes a name of a topic, or the beginning of one and a *.
+func parseAllow(text string) (string, error) {
+	_, err := route.NewAllow([]string{text})
+	return text, err
+}
+
+// parseHost takes the name of a host.
+func parseHost(text string) (string, error) {
+	host, err := route.ParseHost(text)
+	if err != nil {
+		return "", fmt.Errorf("%s is not a host: %w", quote(text), err)
+	}
+	return host, nil
 }
 
 func parseOrigin(text string) (string, error) {

@@ -20,9 +20,10 @@ type routeKey struct {
 
 // routeKeys is the table of them: the parser and the docs read it.
 var routeKeys = []routeKey{
-	{"path", "", "path to serve at, exact and decoded", setPath},
+	{"path", "", "path to serve at, exact and decoded; a segment may be a `{parameter}`", setPath},
+	{"host", "any", "host that the request must name, without its port; before routes of any host", oneText(parseHost, func(r *placedRoute) *string { return &r.Host })},
 	{"topic", "", "topic to serve", setTopic},
-	{"topics", "", "instead of `topic`, a list; of one for now", setTopics},
+	{"topics", "", "instead of `topic`, a list: one stream of all of them", setTopics},
 	{"start", "latest", "where a stream without an id begins; `latest` for now", oneText(parseStart, func(r *placedRoute) *Start { return &r.Start })},
 	{"format", "raw", "`raw`: data is the value; `envelope`: data is a JSON object of the whole record", oneText(parseFormat, func(r *placedRoute) *bool { return &r.Format.Envelope })},
 	{"binary", "replace", "values that are not UTF-8: `replace` what isn't by U+FFFD, `base64` every value of the route, `drop` them", oneText(oneOf(frame.Replace, frame.Base64, frame.Drop), func(r *placedRoute) *frame.Binary { return &r.Format.Binary })},
@@ -137,14 +138,16 @@ func setTopics(f file, k key, r *placedRoute) error {
 		return fmt.Errorf("%s: the route has a topic already", k.from)
 	case len(topics) == 0:
 		return fmt.Errorf("%s: holds no topic", k.from)
-	case len(topics) > 1:
-		return fmt.Errorf("%s: several topics on a route are not supported yet", topics[1].from)
 	}
-	topic, err := parseTopic(topics[0].text)
-	if err != nil {
-		return fmt.Errorf("%s: %w", topics[0].from, err)
+	for _, it := range topics {
+		topic, err := parseTopic(it.text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", it.from, err)
+		}
+		if r.Topics = append(r.Topics, topic); len(r.Topics) > topicsMax {
+			return fmt.Errorf("%s: more than %d topics, which an event id can hold", it.from, topicsMax)
+		}
 	}
-	r.Topics = []string{topic}
 	return nil
 }
 

@@ -43,14 +43,14 @@ type Own struct {
 	checking   groups         // ahead of this node: bounds say whether what they have exists
 	expired    []frame.Range  // what bounds said so far, to be told when no group is left to ask for
 	cut        []frame.Range
-	begun      bool           // and that a topic begins anew
-	blocked    bool           // a topic is another one by now: the tail will say so
-	aheadSince time.Time      // since when a partition is ahead of this node; zero: none is
-	delivered  int64          // records from history
-	scanned    int64          // bytes of history read for it, as fetched
-	toldAt     time.Time      // when it was last sent anything
-	moved      bool           // its position moved since the last id it was sent
-	events     int            // since Events
+	begun      bool      // and that a topic begins anew
+	blocked    bool      // a topic is another one by now: the tail will say so
+	aheadSince time.Time // since when a partition is ahead of this node; zero: none is
+	delivered  int64     // records from history
+	scanned    int64     // bytes of history read for it, as fetched
+	toldAt     time.Time // when it was last sent anything
+	moved      bool      // its position moved since the last id it was sent
+	events     int       // since Events
 
 	looks int // records passed over by the Step that runs
 

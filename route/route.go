@@ -44,24 +44,28 @@ type node struct {
 // hostBytesMax bounds a host's name (RFC 1035 2.3.4: 253, and two for a dot).
 const hostBytesMax = 255
 
-// NewTable returns the table of routes. Routes that some request could mean
-// both of, neither path being the more exact one, are an error.
+// NewTable returns the table of routes, by Add.
 func NewTable(routes []Route) (*Table, error) {
 	t := &Table{hosts: map[string]*paths{}, any: &paths{exact: map[string]*Route{}}}
-	for i := range routes {
-		r := routes[i]
-		at := t.any
-		if r.Host != "" {
-			if at = t.hosts[r.Host]; at == nil {
-				at = &paths{exact: map[string]*Route{}}
-				t.hosts[r.Host] = at
-			}
-		}
-		if err := at.add(&r); err != nil {
+	for _, r := range routes {
+		if err := t.Add(r); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
+}
+
+// Add adds a route before the table is used. A route that some request could
+// mean as well as another, neither path being the more exact one, is an error.
+func (t *Table) Add(r Route) error {
+	at := t.any
+	if r.Host != "" {
+		if at = t.hosts[r.Host]; at == nil {
+			at = &paths{exact: map[string]*Route{}}
+			t.hosts[r.Host] = at
+		}
+	}
+	return at.add(&r)
 }
 
 func (ps *paths) add(r *Route) error {

@@ -92,7 +92,7 @@ func (g *gateway) site() (loop.Site, error) {
 		}
 		g.feeds = append(g.feeds, f)
 		site.Serves = append(site.Serves, loop.Serving{Feed: f, Restart: r.Resync == config.ResyncRestart})
-		routes = append(routes, route.Route{Path: r.Path, Feed: i, CORS: cors})
+		routes = append(routes, route.Route{Host: r.Host, Path: r.Path, Feed: i, CORS: cors})
 	}
 	var err error
 	if site.Routes, err = route.NewTable(routes); err != nil {

@@ -64,20 +64,24 @@ func shorten(c *cluster, end int64) (undo func()) {
 			return nil, nil, false
 		}
 		req := kreq.(*kmsg.ListOffsetsRequest)
-		resp := req.ResponseKind().(*kmsg.ListOffsetsResponse)
-		t := kmsg.NewListOffsetsResponseTopic()
-		t.Topic = "a"
-		p := kmsg.NewListOffsetsResponseTopicPartition()
-		if req.Topics[0].Partitions[0].Timestamp == atEnd {
-			p.Offset = end
-		} else {
-			p.Offset = 0
+		if req.Topics[0].Partitions[0].Timestamp != atEnd {
+			return endOf(req, 0), nil, true
 		}
-		t.Partitions = append(t.Partitions, p)
-		resp.Topics = append(resp.Topics, t)
-		return resp, nil, true
+		return endOf(req, end), nil, true
 	})
 	return func() { on = false }
+}
+
+// endOf answers that the only partition of a is at offset.
+func endOf(req *kmsg.ListOffsetsRequest, offset int64) kmsg.Response {
+	resp := req.ResponseKind().(*kmsg.ListOffsetsResponse)
+	t := kmsg.NewListOffsetsResponseTopic()
+	t.Topic = "a"
+	p := kmsg.NewListOffsetsResponseTopicPartition()
+	p.Offset = offset
+	t.Partitions = append(t.Partitions, p)
+	resp.Topics = append(resp.Topics, t)
+	return resp
 }
 
 // The log ends before the position and brokers refuse it (case C08): reading
@@ -135,6 +139,40 @@ func TestShorterForAMoment(t *testing.T) {
 	})
 	produce(t, cl, "a", 0, 2)
 	wantOffsets(t, rec, 0, upTo(0, 12))
+	wantLoss(t, rec)
+}
+
+// An end that was listed before the tail got past it says nothing when a fetch
+// is refused behind it: only a later listing does.
+func TestListedBeforeThePosition(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(1, "a"))
+	tail := startTail(t, c.ListenAddrs(), confirmNever)
+	rec := tail.follow(t, "a")
+	cl := c.client()
+	produce(t, cl, "a", 0, 10)
+	wantOffsets(t, rec, 0, upTo(0, 10))
+	asked, answer := make(chan struct{}), make(chan struct{})
+	c.ControlKey(int16(kmsg.ListOffsets), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		req := kreq.(*kmsg.ListOffsetsRequest)
+		if req.Topics[0].Partitions[0].Timestamp != atEnd {
+			c.KeepControl()
+			return nil, nil, false
+		}
+		close(asked)
+		c.SleepControl(func() { <-answer })
+		return endOf(req, 10), nil, true
+	})
+	<-asked
+	produce(t, cl, "a", 0, 3)
+	wantOffsets(t, rec, 0, upTo(0, 13))
+	f := c.Fault(kfake.Fault{Keys: fetches, Err: kerr.OffsetOutOfRange})
+	if err := f.Wait(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the refusal to be seen", func() (bool, any) { return tail.errorCount(kindOutOfRange) > 0, "" })
+	close(answer)
+	produce(t, cl, "a", 0, 2)
+	wantOffsets(t, rec, 0, upTo(0, 15))
 	wantLoss(t, rec)
 }
 

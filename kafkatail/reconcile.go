@@ -289,7 +289,9 @@ func (r *reader) repair(tp *topic, v *view, plan *plan) {
 		}
 		start, hasStart := v.starts[pl]
 		from := p.next
-		switch {
+		switch asked, known := v.asked[pl]; {
+		case p.outOfRange && (!known || asked != p.next): // listed before the tail was here: it may have grown since
+			continue
 		case p.outOfRange && hasStart && p.next < start.offset:
 			p.next = start.offset
 			expired = append(expired, frame.Range{Topic: tp.name, Partition: pl.partition, From: from, To: p.next - 1})

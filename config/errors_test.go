@@ -150,6 +150,7 @@ func TestErrors(t *testing.T) {
 		{"", "", "routes:\n  - path: /a\n    topic: a\n    topics: [a]", `tailcast.yaml:4:5: key "topics": the route has a topic already`},
 		{"", "", "routes:\n  - path: /a\n    topics: [a]\n    topic: a", `tailcast.yaml:4:5: key "topic": the route has topics already`},
 		{"", "", "routes:\n  - {path: /a, topic: a, start: earliest}", `tailcast.yaml:2:33: key "start": "earliest" is not supported yet (use latest)`},
+		{"", "", "routes:\n  - {path: /a, topic: a, id: key}", `tailcast.yaml:2:30: key "id": "key" is not one of position, key+position`},
 		{"", "", "routes:\n  - {path: /a, topic: a, format: xml}", `tailcast.yaml:2:34: key "format": "xml" is not one of raw, envelope`},
 		{"", "", "routes:\n  - {path: /a, topic: a, binary: hex}", `tailcast.yaml:2:34: key "binary": "hex" is not one of replace, base64, drop`},
 		{"", "", "routes:\n  - {path: /a, topic: a, delete: no}", `tailcast.yaml:2:34: key "delete": "no" is not one of event, skip`},

@@ -151,6 +151,12 @@ func parseFormat(text string) (envelope bool, err error) {
 	return word == "envelope", err
 }
 
+// parseID reads the id key: whether ids begin with the record's key.
+func parseID(text string) (withKey bool, err error) {
+	word, err := oneOf("position", "key+position")(text)
+	return word == "key+position", err
+}
+
 // parseName takes a name, or a path of names, that a route's events are called
 // by. What else is wrong with it, frame knows.
 func parseName(text string) (string, error) {

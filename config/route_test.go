@@ -117,6 +117,8 @@ func TestRoutesOfTheFile(t *testing.T) {
 		{`{path: /a, topic: true}`, with(func(r *Route) { r.Topics = []string{"true"} })},
 		{`{path: "/a,b", topic: a}`, with(func(r *Route) { r.Path = "/a,b" })},
 		{`{path: /a, topic: a, format: envelope}`, with(func(r *Route) { r.Format.Envelope = true })},
+		{`{path: /a, topic: a, id: position}`, plain},
+		{`{path: /a, topic: a, id: key+position}`, with(func(r *Route) { r.Format.KeyID = true })},
 		{`{path: /a, topic: a, binary: base64}`, with(func(r *Route) { r.Format.Binary = frame.Base64 })},
 		{`{path: /a, topic: a, binary: drop}`, with(func(r *Route) { r.Format.Binary = frame.Drop })},
 		{`{path: /a, topic: a, delete: skip}`, with(func(r *Route) { r.Format.Delete = frame.DeleteSkip })},

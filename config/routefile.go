@@ -29,6 +29,7 @@ var routeKeys = []routeKey{
 	{"binary", "replace", "values that are not UTF-8: `replace` what isn't by U+FFFD, `base64` every value of the route, `drop` them", oneText(oneOf(frame.Replace, frame.Base64, frame.Drop), func(r *placedRoute) *frame.Binary { return &r.Format.Binary })},
 	{"event", "no name", "name of events: `{fixed: NAME}`, `{header: NAME}` of the record, or `{json: PATH}` in its value", setEvent},
 	{"delete", "event", "tombstones: an `event` named delete with the key as data, or `skip`", oneText(oneOf(frame.DeleteEvent, frame.DeleteSkip), func(r *placedRoute) *frame.Delete { return &r.Format.Delete })},
+	{"id", "position", "ids of events: the `position` in the topics, or `key+position`, behind the record's key in base64url", oneText(parseID, func(r *placedRoute) *bool { return &r.Format.KeyID })},
 	{"resync", "continue", "streams that can't go on where they were: `continue` as near as possible, or `restart` as without an id", oneText(oneOf(ResyncContinue, ResyncRestart), func(r *placedRoute) *Resync { return &r.Resync })},
 	{"cors", "`cors-origins`", "`{origins: [...], credentials: true}`: pages that may read the route, and whether with cookies", setCORS},
 }

@@ -67,18 +67,35 @@ func Unchunk(frame []byte) []byte {
 	return frame[bytes.IndexByte(frame, '\n')+1 : len(frame)-len("\r\n")]
 }
 
-// AppendReframed appends frame, measured by x, as a frame with another id.
-// The frame may have had none. It is a copy, not a new encoding.
+// AppendReframed appends frame, measured by x, as a frame with another
+// position as its id; a key in the id stays (Format.KeyID). The frame may have
+// had none. It is a copy, not a new encoding.
 func AppendReframed(dst, id, frame []byte, x Extents) []byte {
+	key := keyIn(frame, x)
 	body := frame[x.Head+x.ID : x.Head+x.Block]
-	dst, c := beginChunk(dst, idLineLen(id)+len(body))
-	dst = append(appendIDLine(dst, id), body...)
+	dst, c := beginChunk(dst, len(key)+idLineLen(id)+len(body))
+	dst = append(appendKeyedIDLine(dst, key, id), body...)
 	return c.end(dst)
 }
 
 // AppendReframedPlain is AppendReframed without the chunk, for HTTP/1.0.
 func AppendReframedPlain(dst, id, frame []byte, x Extents) []byte {
-	return append(appendIDLine(dst, id), frame[x.Head+x.ID:x.Head+x.Block]...)
+	return append(appendKeyedIDLine(dst, keyIn(frame, x), id), frame[x.Head+x.ID:x.Head+x.Block]...)
+}
+
+// keyIn returns the key in a frame's id, as it is written there.
+func keyIn(frame []byte, x Extents) []byte {
+	if x.ID == 0 {
+		return nil
+	}
+	return keyOf(frame[x.Head+len(idField) : x.Head+x.ID])
+}
+
+func appendKeyedIDLine(dst, key, id []byte) []byte {
+	dst = append(dst, idField...)
+	dst = append(dst, key...)
+	dst = append(dst, id...)
+	return append(dst, '\n')
 }
 
 // chunk is a chunk being appended to a buffer.

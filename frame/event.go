@@ -16,12 +16,14 @@ type Encoder struct {
 	base64      bool
 	drop        bool
 	skipDeletes bool
+	keyID       bool
 	max         int      // of size(record)
 	fixed       []byte   // event name, or
 	header      string   // record header that has it, or
 	path        []string // field of the value that has it
 
 	scratch [nameBytesMax]byte // a name while its escapes are decoded
+	id      []byte             // an id behind its key
 }
 
 // Kind is what a record became.
@@ -53,7 +55,7 @@ const (
 )
 
 // AppendEvent appends one frame with the event of r. id is the position after
-// r; it ends up in the id line as it is.
+// r; it ends up in the id line as it is, or behind the key (Format.KeyID).
 //
 // Lines of a value end at CR, LF and CRLF, and at nothing else; the reader
 // gets LF for each. An empty value is an event with empty data.
@@ -62,6 +64,10 @@ const (
 func (e *Encoder) AppendEvent(dst, id []byte, r *Record) ([]byte, Outcome) {
 	if r.Value == nil && e.skipDeletes {
 		return dst, Outcome{}
+	}
+	if e.keyID {
+		e.id = append(appendKey(e.id[:0], r.Key), id...)
+		id = e.id
 	}
 	if size := e.size(r); size > e.max {
 		return appendSkipped(dst, id, r, size)

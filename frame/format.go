@@ -15,6 +15,7 @@ type Format struct {
 	Binary   Binary    // what to do with values that are not UTF-8
 	Event    EventName // where event names come from
 	Delete   Delete    // what to do with tombstones
+	KeyID    bool      // ids begin with the record's key (idkey.go)
 
 	// MaxEvent is the largest record that is delivered, in bytes before
 	// encoding: its value, or its key for a tombstone; in envelopes key,
@@ -76,7 +77,7 @@ const (
 
 // NewEncoder compiles f. Errors name the route's key, or the flag, at fault.
 func NewEncoder(f Format) (*Encoder, error) {
-	e := &Encoder{envelope: f.Envelope, max: f.MaxEvent}
+	e := &Encoder{envelope: f.Envelope, keyID: f.KeyID, max: f.MaxEvent}
 	switch f.Binary {
 	case Replace, "":
 	case Base64:

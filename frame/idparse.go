@@ -38,13 +38,15 @@ var (
 	errIDRest      = fmt.Errorf("%w: bytes after the last group", ErrID)
 )
 
-// ParseID reads an id in any form that AppendID has ever written. Every error
+// ParseID reads an id in any form that AppendID has ever written, behind a
+// record's key or without. Every error
 // has ErrID in its chain. The position does not alias b; what is allocated is
 // bounded by a small multiple of len(b).
 func ParseID(b []byte) (Position, error) {
 	if len(b) > idParseMax {
 		return nil, errIDLong
 	}
+	b = cutKey(b)
 	if text, ok := bytes.CutPrefix(b, []byte(plainPrefix)); ok {
 		return parsePlain(text)
 	}

@@ -27,6 +27,10 @@ type Tag struct {
 type Group struct {
 	Tag   Tag
 	Parts []Partition // strictly ascending by ID; a partition whose Next is 0 is left out
+
+	// Rest says that a partition which is not in Parts is Unknown and not at
+	// 0: only ids of other gateways mean that, and none of ours is made of one.
+	Rest bool
 }
 
 // Position is a stream's place in every topic of its feed, in the feed's order.
@@ -46,7 +50,7 @@ func (p Position) Clone() Position {
 	for i := range p {
 		from := len(all)
 		all = append(all, p[i].Parts...)
-		c[i] = Group{Tag: p[i].Tag, Parts: all[from:len(all):len(all)]}
+		c[i] = Group{Tag: p[i].Tag, Parts: all[from:len(all):len(all)], Rest: p[i].Rest}
 	}
 	return c
 }

@@ -143,9 +143,26 @@ func (f *Feed) match(pos frame.Position) (want frame.Position, former []int, ok 
 			former = append(former, t)
 			continue
 		}
-		f.want[t].Parts = f.known(t, g.Parts)
+		f.want[t].Parts = f.known(t, f.rest(t, g))
 	}
 	return f.want, former, true
+}
+
+// rest returns a group's partitions with those that it means by Rest. mu must
+// be held.
+func (f *Feed) rest(t int, g frame.Group) []frame.Partition {
+	if !g.Rest {
+		return g.Parts
+	}
+	parts := slices.Clone(g.Parts)
+	for i := range f.parts {
+		p := &f.parts[i]
+		if p.group == t && !slices.ContainsFunc(g.Parts, func(q frame.Partition) bool { return q.ID == p.id }) {
+			parts = append(parts, frame.Partition{ID: p.id, Next: frame.Unknown})
+		}
+	}
+	slices.SortFunc(parts, func(a, b frame.Partition) int { return int(a.ID - b.ID) })
+	return parts
 }
 
 // known returns parts with the feed's own place where the client had none, and

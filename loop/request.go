@@ -327,7 +327,11 @@ func (l *Loop) start(c *conn, r *http1.Request) hub.Start {
 	}
 	pos, err := frame.ParseID(resume.ID)
 	if err != nil {
-		return hub.Start{Foreign: true}
+		other, err := frame.ParseForeignID(resume.ID)
+		if err != nil {
+			return hub.Start{Foreign: true}
+		}
+		pos = other.Position
 	}
 	return hub.Start{Position: pos, Addr: c.addr()}
 }

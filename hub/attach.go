@@ -139,7 +139,11 @@ func (f *Feed) match(pos frame.Position) (want frame.Position, former []int, ok 
 			return nil, former, false
 		}
 		seen[t] = true
-		if tag := f.topics[t].tag; g.Tag.ID != [3]byte{} && g.Tag.ID != tag.ID {
+		switch tag := f.topics[t].tag; {
+		case g.Tag.ID == [3]byte{} || g.Tag.ID == tag.ID:
+		case tag.ID == [3]byte{}: // the topic is not here, or not yet: Own.appear compares
+			f.want[t].Tag = g.Tag
+		default:
 			former = append(former, t)
 			continue
 		}

@@ -17,6 +17,10 @@ type loss struct {
 	tag    frame.Tag         // of the topic, from then on
 }
 
+// appeared is the reason of what is no loss: a topic that did not exist, or
+// seemed not to, does. The tag says which incarnation it is.
+const appeared frame.Reason = ""
+
 // remember keeps a loss for the personal streams. mu must be held.
 func (f *Feed) remember(l loss) {
 	if len(f.losses) == lossesMax {
@@ -52,6 +56,8 @@ func (o *Own) takeLosses(dst []byte) []byte {
 // stream may still get more than the live ones did. mu must be held.
 func (o *Own) take(dst []byte, l *loss) []byte {
 	switch l.reason { //nolint:exhaustive // the others are found out by reading
+	case appeared:
+		o.appear(l)
 	case frame.Recreated:
 		parts, had := o.had(l)
 		if !had {
@@ -80,6 +86,19 @@ func (o *Own) take(dst []byte, l *loss) []byte {
 		}
 	}
 	return dst
+}
+
+// appear compares the topic that appeared with the one that the client's id is
+// of. mu must be held.
+func (o *Own) appear(l *loss) {
+	pos := o.ids.Position().Clone()
+	g := &pos[l.group]
+	if g.Tag.ID != [3]byte{} && g.Tag.ID != l.tag.ID && !o.recreated.has(l.group) {
+		o.recreated.add(l.group)
+		o.sent = pos.Clone()
+	}
+	g.Tag = l.tag
+	o.ids.Set(pos)
 }
 
 // had returns where the client was in the topic that l leads to, if it came with

@@ -126,3 +126,43 @@ func TestAheadInOnePartition(t *testing.T) {
 		t.Errorf("gets %q, state %v, though nothing is lost", b, state)
 	}
 }
+
+// TestIDOfATopicThatSeemedMissing: a broker denied for a moment that the topic
+// exists (it had just taken over), and a client came meanwhile. When the topic
+// is there after all the client goes on where it was; were it another one of
+// the name, it would be told.
+func TestIDOfATopicThatSeemedMissing(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		id   byte   // of the topic that appears
+		want string // the events
+	}{
+		{"the same", 1, "0/3"},
+		{"another", 2, "resync"},
+	} {
+		g := newRig(t, testOptions, "t")
+		s := g.sinks[0]
+		s.Open(frame.TopicID{}, nil)
+		at, first := g.resume("v1:0-2" + tagOf("t", 1))
+		if id, _, _ := strings.Cut(first, "\n"); at.Own == nil || id != "id: v1:0-2"+tagOf("t", 1) {
+			t.Fatalf("%s: placed at %+v with first block %q", c.name, at, first)
+		}
+		s.Open(topicID(c.id), nil)
+		s.Advance(0, 0)
+		produce(s, 0, 0, 4)
+		s.Flush()
+		b, state := at.Own.Step(nil, 1<<20, time.Unix(1000, 0))
+		got := string(b)
+		if state == OwnShared {
+			place := at.Own.Place()
+			more, _ := g.r.Read(place)
+			got += string(more)
+		}
+		at.Own.Close()
+		switch {
+		case c.want == "resync" && !strings.Contains(got, "event: resync"),
+			c.want == "0/3" && (strings.Contains(got, "event: resync") || strings.Count(got, "data: ") != 1 || !strings.Contains(got, "id: v1:0-3"+tagOf("t", 1))):
+			t.Errorf("%s: got %q, state %d, want %s", c.name, got, state, c.want)
+		}
+	}
+}

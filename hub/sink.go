@@ -36,6 +36,9 @@ func (s *sink) Warm(id frame.TopicID, parts []frame.Partition) {
 func (s *sink) begin(id frame.TopicID, parts []frame.Partition) {
 	f := s.feed
 	t := &f.topics[s.group]
+	if was := t.id; was == (frame.TopicID{}) && id != was {
+		f.remember(loss{appeared, s.group, nil, nil, frame.MakeTag(t.name, id)})
+	}
 	t.id, t.tag = id, frame.MakeTag(t.name, id)
 	for _, p := range parts {
 		f.advance(s.group, p.ID, p.Next)

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"tailcast/frame"
 )
@@ -43,12 +44,17 @@ func TestTopicAppearsLater(t *testing.T) {
 			t.Errorf("%s goes on with %q (resync %q), want %q", from, got, at.Resync, want)
 		}
 	}
-	// A node that has not seen the topic yet can't place one who has.
+	// A node that has not seen the topic yet lets one who has wait for it.
 	young := newRig(t, testOptions, "a", "b")
 	young.sinks[0].Open(topicID(1), parts(6))
 	young.sinks[1].Open(frame.TopicID{}, nil)
-	if at, _ := young.resume(g.latest()); at.Resync != frame.Recreated {
-		t.Errorf("resync is %q", at.Resync)
+	at, _ := young.resume(g.latest())
+	if at.Own == nil || at.Resync != "" {
+		t.Fatalf("placed at %+v", at)
+	}
+	defer at.Own.Close()
+	if b, state := at.Own.Step(nil, 1<<20, time.Unix(1000, 0)); state != OwnIdle || len(b) > 0 {
+		t.Errorf("got %q, state %d", b, state)
 	}
 }
 

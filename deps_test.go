@@ -28,6 +28,7 @@ var rooms = map[string]struct {
 		},
 		not: []string{"net/http"},
 	},
+	"certs":           {not: []string{"net", "net/http"}},
 	"kafkatail":       {may: []string{"tailcast/hub", "tailcast/frame", "github.com/twmb/franz-go"}, not: []string{"net/http"}},
 	"config":          {may: []string{"tailcast/route", "tailcast/frame", "github.com/goccy/go-yaml", "github.com/spf13/pflag"}, not: []string{"net/http"}},
 	"admin":           {may: []string{"tailcast/web", "github.com/prometheus/client_golang"}},

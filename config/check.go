@@ -7,7 +7,7 @@ import (
 
 // check holds the settings against each other.
 func (l *loader) check() error {
-	for _, check := range [...]func() error{l.checkKafka, l.checkSizes, l.checkRoutes} {
+	for _, check := range [...]func() error{l.checkKafka, l.checkListen, l.checkSizes, l.checkRoutes} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -47,6 +47,26 @@ func (l *loader) checkKafka() error {
 		return l.fault([]string{"kafka-tls-cert", "kafka-tls-key"}, "--kafka-tls-cert and --kafka-tls-key need each other")
 	}
 	return l.checkSASL(&k.SASL)
+}
+
+func (l *loader) checkListen() error {
+	c := l.config
+	if c.Listen == "" && c.ListenTLS == "" {
+		return l.fault([]string{"listen"}, "one of --listen and --listen-tls is needed")
+	}
+	if c.ListenTLS == "" {
+		for _, name := range []string{"tls-cert", "tls-key", "tls-client-ca"} {
+			if l.from[name] != "" {
+				return l.fault([]string{name}, "needs --listen-tls")
+			}
+		}
+		return nil
+	}
+	if n, m := len(c.TLS.CertFiles), len(c.TLS.KeyFiles); n == 0 || n != m {
+		return l.fault([]string{"tls-cert", "tls-key", "listen-tls"},
+			"--listen-tls needs as many --tls-cert as --tls-key, at least one: there are %d and %d", n, m)
+	}
+	return nil
 }
 
 func (l *loader) checkSASL(s *SASL) error {

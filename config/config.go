@@ -18,9 +18,11 @@ type Config struct {
 	Routes []Route // in the file's order, then those of --route; at least one
 	CORS   CORS    // for routes without their own, which hold a copy, and for 404 answers
 
-	Listen string // host:port, port 0 for any
-	Admin  string // host:port, port 0 for any
-	Loops  int    // 0: GOMAXPROCS
+	Listen    string // host:port, port 0 for any; "" for none
+	ListenTLS string // the same
+	TLS       ServerTLS
+	Admin     string // host:port, port 0 for any
+	Loops     int    // 0: GOMAXPROCS
 
 	LogBytes      Size // ceiling of a feed's log
 	LogBytesTotal Size // ceiling of all logs
@@ -72,6 +74,14 @@ type TLS struct {
 	CertFile, KeyFile  string // both or neither
 	ServerName         string // "": the broker's host
 	InsecureSkipVerify bool
+}
+
+// ServerTLS is what the listener of ListenTLS shows, and asks for; empty
+// without one. Files are read by whoever listens, so that they can be renewed.
+type ServerTLS struct {
+	CertFiles []string // at least one
+	KeyFiles  []string // by CertFiles
+	ClientCA  string   // "": clients show no certificate
 }
 
 // SASL is who we are to the brokers.

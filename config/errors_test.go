@@ -15,7 +15,11 @@ func TestErrors(t *testing.T) {
 		// Flags.
 		{"--max-leg 1", "", "", `unknown flag "--max-leg" (did you mean "--max-lag"?)`},
 		{"--compress gzip", "", "", `unknown flag "--compress"`},
-		{"--listen-tls :1", "", "", `unknown flag "--listen-tls"`},
+		{"--listen off", "", "", `--listen: one of --listen and --listen-tls is needed`},
+		{"--listen-tls :1", "", "", `--listen-tls: --listen-tls needs as many --tls-cert as --tls-key, at least one: there are 0 and 0`},
+		{"--listen-tls :1 --tls-cert a,b --tls-key c", "", "", `--tls-cert: --listen-tls needs as many --tls-cert as --tls-key, at least one: there are 2 and 1`},
+		{"--tls-key k", "", "", `--tls-key: needs --listen-tls`},
+		{"--tls-client-ca c", "", "", `--tls-client-ca: needs --listen-tls`},
 		{"--rate 5", "", "", `unknown flag "--rate" (only tailcast demo has it)`},
 		{"-max-lag 4MiB", "", "", `unknown flag "-max-lag" (did you mean "--max-lag"?)`},
 		{"-heartbeat=5s", "", "", `unknown flag "-heartbeat" (did you mean "--heartbeat"?)`},

@@ -149,8 +149,24 @@ func connSettings(c *Config) []setting {
 	return []setting{
 		{
 			name: "listen", def: ":8080",
-			help:  "address of the streams",
-			value: single(&c.Listen, argAddr, parseListen),
+			help:  "address of the streams; off for none but --listen-tls",
+			value: single(&c.Listen, argAddr, parseListenOrOff),
+		}, {
+			name:  "listen-tls",
+			help:  "address of the streams by TLS 1.2 and 1.3; needs --tls-cert and --tls-key",
+			value: single(&c.ListenTLS, argAddr, parseListenOrOff),
+		}, {
+			name:  "tls-cert",
+			help:  "certificates (PEM, each with its chain); clients get the one for the host they name, or the first",
+			value: list(&c.TLS.CertFiles, argFile, parseText),
+		}, {
+			name:  "tls-key",
+			help:  "private keys (PEM) of --tls-cert, in the same order",
+			value: list(&c.TLS.KeyFiles, argFile, parseText),
+		}, {
+			name: "tls-client-ca", means: "clients need no certificate",
+			help:  "certificates (PEM) that vouch for clients, each of which must then show one",
+			value: single(&c.TLS.ClientCA, argFile, parseText),
 		}, {
 			name: "admin", def: "127.0.0.1:9090",
 			help:  "address of metrics, health, status and profiles; it asks nobody who they are, so keep it private",
@@ -169,7 +185,7 @@ func connSettings(c *Config) []setting {
 			value: within(&c.MaxConnsPerIP, argNumber, parseInt, conns),
 		}, {
 			name: "header-timeout", def: "5s",
-			help: "time a client has for the head of a request",
+			help: "time a client has for the TLS handshake, and again for the head of a request",
 			value: within(&c.HeaderTimeout, argDuration, parseDuration, bound[time.Duration]{
 				min: 100 * time.Millisecond, max: time.Hour, why: "less cuts off distant clients, more holds dead ones",
 			}),

@@ -149,6 +149,14 @@ func parseListen(text string) (string, error) {
 	return text, nil
 }
 
+// parseListenOrOff is parseListen for a listener that may be left out.
+func parseListenOrOff(text string) (string, error) {
+	if text == "off" {
+		return "", nil
+	}
+	return parseListen(text)
+}
+
 // parseBroker reads the address of a broker. Without a port it is Kafka's.
 func parseBroker(text string) (string, error) {
 	host, port, err := net.SplitHostPort(text)

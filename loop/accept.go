@@ -28,22 +28,40 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interv
 // to the loops in turn. gnet's own acceptor would end the process for want of
 // a file descriptor.
 type accepter struct {
-	srv   *Server
-	max   int
-	queue []chan *net.TCPConn // one a loop
-	ln    net.Listener
-	wg    sync.WaitGroup
-	done  chan struct{} // closed by stop
+	srv        *Server
+	max        int
+	queue      []chan *arrival // one a loop
+	next       atomic.Uint64   // whose turn it is
+	doors      []net.Listener
+	accepting  sync.WaitGroup
+	handshakes *handshakes // nil without --listen-tls
+	enrolling  sync.WaitGroup
+	done       chan struct{} // closed by stop
 
 	conns    atomic.Int64
 	accepted atomic.Uint64
 	full     atomic.Uint64 // refused: --max-conns
 	perIP    atomic.Uint64 // refused: --max-conns-per-ip
+	noTLS    atomic.Uint64 // refused: the handshake failed
+	lateTLS  atomic.Uint64 // refused: it did not end in time, or its place was needed
 	failed   atomic.Uint64 // refused by the system, at accept or after
 	loggedAt atomic.Int64  // when that was logged, unix nanoseconds
 
 	mu     sync.Mutex
 	quotas map[netip.Addr]*quota // of the addresses with connections, while --max-conns-per-ip is on
+}
+
+// arrival is an accepted connection on its way to a loop.
+type arrival struct {
+	tcp  *net.TCPConn
+	edge *edge
+}
+
+// reset closes the connection with RST: EventSource comes back after one, and
+// not after an answer.
+func (a *arrival) reset() {
+	_ = a.tcp.SetLinger(0)
+	_ = a.tcp.Close()
 }
 
 // quota is how many connections an address has.
@@ -68,8 +86,9 @@ func fdLimit() int {
 	return int(min(r.Cur, 1<<30))
 }
 
-// listen opens the listener; its options are inherited by every connection.
-func (s *Server) listen(addr string) (net.Listener, error) {
+// listen opens a listener for a flag; its options are inherited by every
+// connection.
+func (s *Server) listen(flag, addr string) (net.Listener, error) {
 	lc := net.ListenConfig{
 		KeepAliveConfig: keepAlive,
 		Control: func(_, _ string, rc syscall.RawConn) error {
@@ -80,43 +99,55 @@ func (s *Server) listen(addr string) (net.Listener, error) {
 	}
 	ln, err := lc.Listen(context.Background(), "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("--listen: %w", err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	return ln, nil
 }
 
-func (a *accepter) start(ln net.Listener) {
-	a.ln = ln
+// start accepts from both listeners; either may be nil.
+func (a *accepter) start(plain, secure net.Listener) {
 	for _, l := range a.srv.loops {
-		q := make(chan *net.TCPConn, enrolParallel)
+		q := make(chan *arrival, enrolParallel)
 		a.queue = append(a.queue, q)
 		for range enrolParallel {
-			a.wg.Go(func() { a.enrol(l, q) })
+			a.enrolling.Go(func() { a.enrol(l, q) })
 		}
 	}
-	a.wg.Go(a.accept)
+	if plain != nil {
+		a.open(plain, a.pass)
+	}
+	if secure != nil {
+		a.handshakes = newHandshakes(a.srv.cfg.TLS, a.srv.cfg.HeaderTimeout, a.shaken)
+		a.open(secure, a.handshakes.begin)
+	}
 }
 
-// stop ends accepting; what was accepted is still enrolled.
+func (a *accepter) open(ln net.Listener, take func(*arrival)) {
+	a.doors = append(a.doors, ln)
+	a.accepting.Go(func() { a.accept(ln, take) })
+}
+
+// stop ends accepting, and handshakes; what came through is still enrolled.
 func (a *accepter) stop() {
-	if a.ln == nil {
-		return
-	}
 	close(a.done)
-	_ = a.ln.Close()
-	a.wg.Wait()
+	for _, ln := range a.doors {
+		_ = ln.Close()
+	}
+	a.accepting.Wait()
+	if a.handshakes != nil {
+		a.handshakes.stop()
+	}
+	for _, q := range a.queue {
+		close(q)
+	}
+	a.enrolling.Wait()
 }
 
 // accept takes connections until the listener is closed.
-func (a *accepter) accept() {
-	defer func() {
-		for _, q := range a.queue {
-			close(q)
-		}
-	}()
+func (a *accepter) accept(ln net.Listener, take func(*arrival)) {
 	pause := acceptBackoffMin
-	for next := 0; ; next++ {
-		c, err := a.ln.Accept()
+	for {
+		c, err := ln.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -130,25 +161,50 @@ func (a *accepter) accept() {
 			continue
 		}
 		pause = acceptBackoffMin
-		tc := c.(*net.TCPConn)
-		if !a.admit(tc) {
-			_ = tc.SetLinger(0) // RST: EventSource comes back after one, and not after an answer
-			_ = tc.Close()
+		in := &arrival{tcp: c.(*net.TCPConn)}
+		if !a.admit(in) {
+			in.reset()
 			continue
 		}
-		a.queue[next%len(a.queue)] <- tc
+		take(in)
 	}
 }
 
+// pass gives a connection to the next loop.
+func (a *accepter) pass(in *arrival) {
+	n := a.next.Add(1)
+	a.queue[n%uint64(len(a.queue))] <- in
+}
+
+// shaken takes a connection behind its handshake.
+func (a *accepter) shaken(in *arrival, err error) {
+	switch {
+	case err == nil:
+		a.pass(in)
+		return
+	case errors.Is(err, errHandshakeBusy), errors.Is(err, errHandshakeLate):
+		a.lateTLS.Add(1)
+		in.reset()
+	default:
+		a.noTLS.Add(1)
+		_ = in.tcp.Close() // behind the alert
+	}
+	a.gone(in.edge)
+}
+
 // admit counts a connection, or refuses it.
-func (a *accepter) admit(c *net.TCPConn) bool {
+func (a *accepter) admit(in *arrival) bool {
 	if a.conns.Load() >= int64(a.max) {
 		a.full.Add(1)
 		return false
 	}
-	if limit := a.srv.cfg.MaxConnsPerIP; limit > 0 && !a.take(addrOf(c), limit) {
-		a.perIP.Add(1)
-		return false
+	if limit := a.srv.cfg.MaxConnsPerIP; limit > 0 {
+		q := a.take(addrOf(in.tcp), limit)
+		if q == nil {
+			a.perIP.Add(1)
+			return false
+		}
+		in.edge = &edge{quota: q}
 	}
 	a.conns.Add(1)
 	return true
@@ -158,7 +214,8 @@ func addrOf(c *net.TCPConn) netip.Addr {
 	return c.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
 }
 
-func (a *accepter) take(addr netip.Addr, limit int) bool {
+// take counts a connection of addr; nil when it has as many as it may.
+func (a *accepter) take(addr netip.Addr, limit int) *quota {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	q := a.quotas[addr]
@@ -167,18 +224,19 @@ func (a *accepter) take(addr netip.Addr, limit int) bool {
 		a.quotas[addr] = q
 	}
 	if q.n >= limit {
-		return false
+		return nil
 	}
 	q.n++
-	return true
+	return q
 }
 
-// gone undoes admit.
-func (a *accepter) gone(q *quota) {
+// gone undoes admit for a connection with edge e.
+func (a *accepter) gone(e *edge) {
 	a.conns.Add(-1)
-	if q == nil {
+	if e == nil || e.quota == nil {
 		return
 	}
+	q := e.quota
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if q.n--; q.n == 0 {
@@ -190,22 +248,17 @@ func (a *accepter) gone(q *quota) {
 // socket, which gnet then closed.
 var errNotPolled = errors.New("the event loop can't watch another socket")
 
-// enrol hands accepted connections to a loop; it waits for the loop to take
-// each. gnet dups the file descriptor and closes the one accepted.
-func (a *accepter) enrol(l *Loop, q chan *net.TCPConn) {
-	for tc := range q {
-		c := &conn{}
-		if a.srv.cfg.MaxConnsPerIP > 0 {
-			a.mu.Lock()
-			c.quota = a.quotas[addrOf(tc)]
-			a.mu.Unlock()
-		}
-		_, err := l.client.EnrollContext(tc, c)
+// enrol hands connections to a loop; it waits for the loop to take each. gnet
+// dups the file descriptor and closes the one accepted.
+func (a *accepter) enrol(l *Loop, q chan *arrival) {
+	for in := range q {
+		c := &conn{edge: in.edge}
+		_, err := l.client.EnrollContext(in.tcp, c)
 		if err == nil && c.gc == nil {
 			err = errNotPolled
 		}
 		if err != nil {
-			a.gone(c.quota)
+			a.gone(in.edge)
 			a.refused(err)
 			continue
 		}
@@ -223,10 +276,11 @@ func (a *accepter) refused(err error) {
 	}
 }
 
-func (a *accepter) open() int64 { return a.conns.Load() }
+func (a *accepter) count() int64 { return a.conns.Load() }
 
 func (a *accepter) counts() (uint64, map[string]uint64) {
 	return a.accepted.Load(), map[string]uint64{
 		"max-conns": a.full.Load(), "max-conns-per-ip": a.perIP.Load(), "system": a.failed.Load(),
+		"tls": a.noTLS.Load(), "tls-timeout": a.lateTLS.Load(),
 	}
 }

@@ -58,7 +58,7 @@ func churn(t *testing.T, nodes int, seed uint64) {
 	for _, s := range sites {
 		eventually(t, "all have left", func() bool {
 			got := s.stats()
-			return s.srv.accepter.open()+int64(got.Connections)+int64(got.Streams)+int64(got.Lagging) == 0
+			return s.srv.accepter.count()+int64(got.Connections)+int64(got.Streams)+int64(got.Lagging) == 0
 		})
 		for _, why := range append([]string{"error", "timeout", "request"}, SlowReasons...) {
 			if n := s.stats().Closed[why]; n != 0 {

@@ -41,21 +41,22 @@ const (
 	closeSurplus                        // sent too much on a connection that streams
 	closeAge                            // ended after --max-age
 	closeDrain                          // ended because the node is stopping
+	closeTLS                            // broke the TLS protocol, or was told of a fault by an alert
 	closeError                          // the socket failed
 	closeReasons
 )
 
 var closeNames = [closeReasons]string{
-	"peer", "done", "request", "timeout", "lag", "stall", "overwritten", "surplus", "age", "drain", "error",
+	"peer", "done", "request", "timeout", "lag", "stall", "overwritten", "surplus", "age", "drain", "tls", "error",
 }
 
 // conn is one client connection. It belongs to the loop that took it; other
 // goroutines never hold one.
 type conn struct {
 	// Fixed after open.
-	gc    gnet.Conn
-	fd    int32
-	quota *quota // of its address, nil while --max-conns-per-ip is off
+	gc   gnet.Conn
+	edge *edge // nil for most
+	fd   int32
 
 	// Owned by the loop.
 	state    connState
@@ -65,6 +66,8 @@ type conn struct {
 	reason   closeReason // why it ends, once that is decided
 	pos      int32       // place in its list
 	all      int32       // place in Loop.all
+	ownHeld  int32       // bytes of pending that count in Loop.ownHeld
+	surplus  int32       // bytes the client sent since its stream began
 	list     *roster     // of streams, or Loop.lagging, if one of them holds it
 	in       *inbound    // request bytes that are not a whole request yet; nil most of the time
 
@@ -74,13 +77,18 @@ type conn struct {
 	pending *bytebufferpool.ByteBuffer // the stream's own bytes, to be written before the log's
 	resume  *hub.Start                 // where a waiting stream asked to go on
 	own     *hub.Own                   // the stream is personal, and place means nothing
-	ownHeld int32                      // bytes of pending that count in Loop.ownHeld
 	wroteAt int64                      // tick at which the socket last took bytes
-	surplus int32                      // bytes the client sent since its stream began
 
 	// The loop's wheel.
 	due                  int64 // tick of its deadline, 0 without
 	wheelPrev, wheelNext *conn
+}
+
+// edge is what only some connections have: those that came through something,
+// or are counted somewhere.
+type edge struct {
+	quota *quota   // of its address; nil while --max-conns-per-ip is off
+	tls   *session // nil on a plain connection
 }
 
 // hold keeps a copy of b to be written before the log's bytes.
@@ -91,18 +99,39 @@ func (c *conn) hold(b []byte) {
 	_, _ = c.pending.Write(b) // a ByteBuffer's Write can't fail
 }
 
-// release gives back what c borrowed from pools.
-func (c *conn) release() {
+// unhold forgets the bytes held.
+func (c *conn) unhold() {
 	if c.pending != nil {
 		bytebufferpool.Put(c.pending)
 		c.pending = nil
 	}
 }
 
-// send writes b to the socket and returns how many bytes it took: fewer than
+// unsent reports whether c holds bytes to be written before any others.
+func (c *conn) unsent() bool {
+	return c.pending != nil || c.edge != nil && c.edge.tls != nil && c.edge.tls.rest != nil
+}
+
+// release gives back what c borrowed from pools.
+func (c *conn) release() {
+	c.unhold()
+	if s := c.session(); s != nil {
+		s.release()
+	}
+}
+
+// session is the TLS of c, nil without.
+func (c *conn) session() *session {
+	if c.edge == nil {
+		return nil
+	}
+	return c.edge.tls
+}
+
+// write writes b to the socket and returns how many bytes it took: fewer than
 // len(b) when the socket is full. Any other error means that it is broken, and
 // c.reason says how.
-func (c *conn) send(b []byte) (int, error) {
+func (c *conn) write(b []byte) (int, error) {
 	for {
 		n, err := unix.Write(int(c.fd), b)
 		switch err {

@@ -59,7 +59,7 @@ func (l *Loop) drain() {
 		case c.state == stateStream:
 			l.end(c, closeDrain)
 		case c.state == stateHead && c.in == nil:
-			l.close(c, closeDrain)
+			l.hangUp(c, closeDrain)
 		}
 	}
 	if len(d.queue) == 0 {

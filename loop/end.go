@@ -38,7 +38,7 @@ func (l *Loop) finish(c *conn) pumpResult {
 	if got := l.flush(c); got != pumpCaughtUp {
 		return got
 	}
-	return pumpEnded
+	return l.notify(c)
 }
 
 // ended shuts our side of a stream whose last bytes are written.

@@ -285,7 +285,7 @@ func TestStop(t *testing.T) {
 		s := start(t, func(as *setup) { as.Drain = time.Hour })
 		half := s.dial()
 		half.send("GET /events")
-		eventually(t, "it is there", func() bool { return s.srv.accepter.open() == 1 })
+		eventually(t, "it is there", func() bool { return s.srv.accepter.count() == 1 })
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		s.srv.Stop(ctx)
@@ -329,7 +329,7 @@ func TestStopWhileClientsCome(t *testing.T) {
 // stopped checks that a server has ended.
 func (s *site) stopped() {
 	s.t.Helper()
-	if n := s.srv.accepter.open(); n != 0 {
+	if n := s.srv.accepter.count(); n != 0 {
 		s.t.Errorf("%d connections are left", n)
 	}
 	if c, err := net.Dial("tcp", s.addr); err == nil {

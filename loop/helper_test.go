@@ -3,6 +3,7 @@ package loop
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"log/slog"
@@ -91,6 +92,7 @@ type site struct {
 	feeds []*hub.Feed
 	tails []*tail
 	addr  string
+	tls   *tls.Config // of the clients; nil: they speak plainly
 
 	isStopped bool // by the test
 }
@@ -121,10 +123,18 @@ func start(t testing.TB, change func(*setup)) *site {
 	srv.waits = as.waits
 	s := &site{t: t, srv: srv}
 	h := hub.New(as.hub, srv.Mailboxes())
-	if err := srv.Serve("127.0.0.1:0", s.serve(h, &as)); err != nil {
+	at := Listen{Plain: "127.0.0.1:0"}
+	if as.TLS != nil {
+		at, s.tls = Listen{TLS: "127.0.0.1:0"}, clientTLS()
+	}
+	if err := srv.Serve(at, s.serve(h, &as)); err != nil {
 		t.Fatal(err)
 	}
-	s.addr = srv.Addr().String()
+	if as.TLS == nil {
+		s.addr = srv.Addr().String()
+	} else {
+		s.addr = srv.AddrTLS().String()
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); h.Run(ctx) }()
@@ -204,7 +214,8 @@ func (s *site) closed(why closeReason, n uint64) {
 type client struct {
 	t testing.TB
 	net.Conn
-	r *bufio.Reader
+	r   *bufio.Reader
+	tcp *net.TCPConn // what Conn is, or is over
 }
 
 func (s *site) dial() *client {
@@ -223,8 +234,12 @@ func (s *site) from(ip string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.t.Cleanup(func() { c.Close() })
-	return &client{s.t, c, bufio.NewReader(c)}, c.SetDeadline(time.Now().Add(20 * time.Second))
+	tcp := c.(*net.TCPConn)
+	s.t.Cleanup(func() { tcp.Close() })
+	if s.tls != nil {
+		c = tls.Client(tcp, s.tls)
+	}
+	return &client{s.t, c, bufio.NewReader(c), tcp}, c.SetDeadline(time.Now().Add(20 * time.Second))
 }
 
 // get asks for a stream and reads its head.

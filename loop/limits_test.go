@@ -32,7 +32,7 @@ func TestMaxConns(t *testing.T) {
 		t.Errorf("refused: %v", refused)
 	}
 	pages[0].Close()
-	eventually(t, "a place is free", func() bool { return s.srv.accepter.open() == 2 })
+	eventually(t, "a place is free", func() bool { return s.srv.accepter.count() == 2 })
 	pages[0] = s.page("HTTP/1.1", "/events")
 	s.produce(0, "one")
 	for _, p := range pages {
@@ -61,7 +61,7 @@ func TestMaxConnsPerIP(t *testing.T) {
 	s := start(t, func(as *setup) { as.MaxConnsPerIP = 2 })
 	s.open(1)
 	first, second := s.dial(), s.dial()
-	eventually(t, "both are there", func() bool { return s.srv.accepter.open() == 2 })
+	eventually(t, "both are there", func() bool { return s.srv.accepter.count() == 2 })
 	s.isRefused("127.0.0.1")
 	other, err := s.from("127.0.0.2")
 	if err != nil {
@@ -77,7 +77,7 @@ func TestMaxConnsPerIP(t *testing.T) {
 		t.Errorf("refused: %v", refused)
 	}
 	first.Close()
-	eventually(t, "a place is free", func() bool { return s.srv.accepter.open() == 2 })
+	eventually(t, "a place is free", func() bool { return s.srv.accepter.count() == 2 })
 	s.page("HTTP/1.1", "/events").Close()
 	second.Close()
 	other.Close()
@@ -222,7 +222,7 @@ func runWithFewDescriptors() error {
 		return err
 	}
 	s := &site{t: &testing.T{}, srv: srv}
-	if err := srv.Serve("127.0.0.1:0", s.serve(hub.New(as.hub, srv.Mailboxes()), &as)); err != nil {
+	if err := srv.Serve(Listen{Plain: "127.0.0.1:0"}, s.serve(hub.New(as.hub, srv.Mailboxes()), &as)); err != nil {
 		return err
 	}
 	s.open(1)

@@ -59,6 +59,8 @@ type Loop struct {
 	owns   []*hub.Own
 	times  []int64
 	out    []byte // an answer, a head with its first block, re-framed events
+	sealed []byte // records that a session made, until its socket took them
+	opened []byte // what a session read, recordMax bytes; nil without --listen-tls
 	path   []byte // the decoded path, then the decoded id
 	fields []byte // the CORS lines of the answer
 	idle   []*inbound
@@ -83,7 +85,16 @@ func (l *Loop) OnOpen(gc gnet.Conn) ([]byte, gnet.Action) {
 	c.all = int32(len(l.all))
 	l.all = append(l.all, c)
 	l.wheel.set(c, l.now+l.srv.cfg.HeaderTimeout)
+	ok = true
+	if s := c.session(); s != nil {
+		l.box.Enter()
+		ok = l.begin(c, s)
+		l.box.Leave()
+	}
 	l.settle()
+	if !ok {
+		return nil, gnet.Close
+	}
 	return nil, gnet.None
 }
 
@@ -97,7 +108,11 @@ func (l *Loop) OnTraffic(gc gnet.Conn) gnet.Action {
 	}
 	l.tell()
 	l.box.Enter()
-	ok = l.receive(c, b)
+	if s := c.session(); s != nil {
+		ok = l.unseal(c, s, b)
+	} else {
+		ok = l.receive(c, b)
+	}
 	l.box.Leave()
 	l.settle()
 	if !ok {
@@ -186,6 +201,13 @@ func (l *Loop) close(c *conn, why closeReason) {
 	_ = l.el.Close(c.gc) // it is gone either way; OnClose has run when Close returns
 }
 
+// hangUp ends a connection that is at rest, saying so where TLS has a word
+// for it. It must not be called for the connection whose OnTraffic runs.
+func (l *Loop) hangUp(c *conn, why closeReason) {
+	l.notify(c)
+	l.close(c, why)
+}
+
 // forget takes c out of everything that knows it.
 func (l *Loop) forget(c *conn) {
 	last := len(l.all) - 1
@@ -226,6 +248,6 @@ func (l *Loop) expired(c *conn) {
 	case stateLinger:
 		l.close(c, c.reason)
 	default:
-		l.close(c, closeTimeout)
+		l.hangUp(c, closeTimeout)
 	}
 }

@@ -45,28 +45,30 @@ func TestNoAllocsInPasses(t *testing.T) {
 
 // TestNoAllocsOverTheWire is the same with gnet and TCP.
 func TestNoAllocsOverTheWire(t *testing.T) {
-	s := start(t, nil)
-	s.open(1)
-	const streams = 50
-	buf, fds := make([]byte, 64<<10), make([]int, streams)
-	for i := range fds {
-		fds[i] = s.bare()
-	}
-	defer closeAll(fds)
-	eventually(t, "all streams are open", func() bool { return s.stats().Streams == streams })
-	append1 := s.appender(200)
-	events := &s.srv.loops[0].stats.events
-	want := uint64(0)
-	noAllocs(t, "a record to all", func() {
-		append1(1)
-		for want += streams; events.Load() < want; {
-			runtime.Gosched()
+	plainAndSealed(t, func(t *testing.T, with func(*setup)) {
+		s := start(t, with)
+		s.open(1)
+		const streams = 50
+		buf, fds := make([]byte, 64<<10), make([]int, streams)
+		for i := range fds {
+			fds[i] = s.bare()
 		}
-		for _, fd := range fds {
-			if _, err := unix.Read(fd, buf); err != nil {
-				t.Fatal(err)
+		defer closeAll(fds)
+		eventually(t, "all streams are open", func() bool { return s.stats().Streams == streams })
+		append1 := s.appender(200)
+		events := &s.srv.loops[0].stats.events
+		want := uint64(0)
+		noAllocs(t, "a record to all", func() {
+			append1(1)
+			for want += streams; events.Load() < want; {
+				runtime.Gosched()
 			}
-		}
+			for _, fd := range fds {
+				if _, err := unix.Read(fd, buf); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
 	})
 }
 

@@ -10,30 +10,49 @@ import (
 func BenchmarkPass(b *testing.B) {
 	for _, events := range []int{1, 8, 32} {
 		b.Run(fmt.Sprintf("streams=1000/events=%d", events), func(b *testing.B) {
-			r := newRig(b, nil)
-			r.open(1)
-			peers := r.crowd(1000, "HTTP/1.1")
-			append1 := r.appender(200)
-			buf := make([]byte, 1<<20)
-			n := 0
-			b.ReportAllocs()
-			for b.Loop() {
-				append1(events)
-				r.settle()
-				if n++; n%(400/(events+8)) == 0 { // before a socket is full
-					b.StopTimer()
-					for _, p := range peers {
-						p.discard(buf)
-					}
-					b.StartTimer()
-				}
-			}
-			if r.l.lagging.len() > 0 {
-				b.Fatal("a socket was full")
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n*events*len(peers)), "ns/event")
+			benchmarkPass(b, events, func(r *rig) []*peer { return r.crowd(1000, "HTTP/1.1") })
 		})
 	}
+}
+
+// BenchmarkPassTLS is the same to streams with TLS.
+func BenchmarkPassTLS(b *testing.B) {
+	for _, events := range []int{1, 8, 32} {
+		b.Run(fmt.Sprintf("streams=1000/events=%d", events), func(b *testing.B) {
+			benchmarkPass(b, events, func(r *rig) (peers []*peer) {
+				for range 1000 {
+					peers = append(peers, r.dialTLS(req("GET /events HTTP/1.1")))
+				}
+				return peers
+			})
+		})
+	}
+}
+
+func benchmarkPass(b *testing.B, events int, crowd func(*rig) []*peer) {
+	b.Helper()
+	r := newRig(b, nil)
+	r.open(1)
+	peers := crowd(r)
+	append1 := r.appender(200)
+	buf := make([]byte, 1<<20)
+	n := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		append1(events)
+		r.settle()
+		if n++; n%(400/(events+8)) == 0 { // before a socket is full
+			b.StopTimer()
+			for _, p := range peers {
+				p.discard(buf)
+			}
+			b.StartTimer()
+		}
+	}
+	if r.l.lagging.len() > 0 {
+		b.Fatal("a socket was full")
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n*events*len(peers)), "ns/event")
 }
 
 // BenchmarkPassNothing is what a pass costs without its writes.

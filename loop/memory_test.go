@@ -3,6 +3,7 @@
 package loop
 
 import (
+	"crypto/tls"
 	"net"
 	"runtime"
 	"testing"
@@ -13,8 +14,13 @@ import (
 // TestIdleStreamMemory: tens of thousands of streams are silent most of the
 // time. The clients are bare descriptors, so what is measured is the server's.
 func TestIdleStreamMemory(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { idleStreamMemory(t, func(*setup) {}, 1000) })
+	t.Run("TLS", func(t *testing.T) { idleStreamMemory(t, withTLS, 8500) }) // nearly all of it crypto/tls's
+}
+
+func idleStreamMemory(t *testing.T, with func(*setup), most int64) {
 	const streams = 2000
-	s := start(t, func(as *setup) { as.MaxConns = streams + 100 })
+	s := start(t, func(as *setup) { with(as); as.MaxConns = streams + 100 })
 	s.open(1)
 	fds := make([]int, 0, 100+streams)
 	defer func() { closeAll(fds) }()
@@ -38,7 +44,7 @@ func TestIdleStreamMemory(t *testing.T) {
 	open(streams)
 	each := (int64(settled()) - int64(before)) / streams
 	t.Logf("%d bytes of heap and stacks a stream", each)
-	if each > 1000 {
+	if each > most {
 		t.Errorf("%d bytes a stream", each)
 	}
 }
@@ -47,6 +53,9 @@ func TestIdleStreamMemory(t *testing.T) {
 // closes it.
 func (s *site) bare() (fd int) {
 	s.t.Helper()
+	if s.tls != nil {
+		return s.bareTLS()
+	}
 	addr := s.srv.Addr().(*net.TCPAddr)
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -57,6 +66,30 @@ func (s *site) bare() (fd int) {
 		s.t.Fatal(err)
 	}
 	if _, err := unix.Write(fd, []byte(req("GET /events HTTP/1.1"))); err != nil {
+		s.t.Fatal(err)
+	}
+	return fd
+}
+
+// bareTLS leaves of a client with TLS no more than the descriptor.
+func (s *site) bareTLS() (fd int) {
+	s.t.Helper()
+	c, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := tls.Client(c, s.tls).Write([]byte(req("GET /events HTTP/1.1"))); err != nil {
+		s.t.Fatal(err)
+	}
+	rc, err := c.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if cerr := rc.Control(func(of uintptr) { fd, err = unix.Dup(int(of)) }); cerr != nil || err != nil {
+		s.t.Fatal(cerr, err)
+	}
+	if err := unix.SetNonblock(fd, false); err != nil {
 		s.t.Fatal(err)
 	}
 	return fd

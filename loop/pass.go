@@ -122,7 +122,7 @@ func (l *Loop) beat(c *conn) {
 	if s.beating && c.pending == nil {
 		c.hold(l.plainly(c, heartbeat))
 	}
-	if c.pending != nil && l.flush(c) == pumpBroken {
+	if c.unsent() && l.flush(c) == pumpBroken {
 		l.close(c, c.reason)
 		return
 	}

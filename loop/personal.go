@@ -29,7 +29,7 @@ func (l *Loop) pumpOwn(c *conn) pumpResult {
 }
 
 func (l *Loop) stepOwn(c *conn) pumpResult {
-	if c.pending != nil {
+	if c.unsent() {
 		if got := l.flush(c); got != pumpCaughtUp {
 			return got
 		}

@@ -23,13 +23,13 @@ func (l *Loop) pump(c *conn) pumpResult {
 	if c.own != nil && c.state == stateStream {
 		return l.pumpOwn(c)
 	}
-	if c.pending != nil {
+	if c.unsent() {
 		if got := l.flush(c); got != pumpCaughtUp {
 			return got
 		}
 	}
 	if c.state == stateLast {
-		return pumpEnded
+		return l.notify(c)
 	}
 	for budget := pumpBytesMax; budget > 0; {
 		b, ok := c.stream.reader.Read(c.place)
@@ -52,13 +52,12 @@ func (l *Loop) pump(c *conn) pumpResult {
 			budget -= n
 			continue
 		}
-		n, err := c.send(b)
+		n, err := l.send(c, b)
 		if err != nil {
 			return pumpBroken
 		}
-		l.wrote(c, n)
 		l.advance(c, n)
-		if n < len(b) {
+		if n < len(b) || c.unsent() {
 			return pumpFull
 		}
 		budget -= n
@@ -84,19 +83,40 @@ func (l *Loop) holdPlain(c *conn, b []byte) int {
 	return taken
 }
 
-// flush writes a stream's own bytes; pumpCaughtUp when none are left.
+// flush writes a stream's own bytes, and what of a record the socket refused;
+// pumpCaughtUp when none are left.
 func (l *Loop) flush(c *conn) pumpResult {
-	n, err := c.send(c.pending.B)
+	var own []byte
+	if c.pending != nil {
+		own = c.pending.B
+	}
+	n, err := l.send(c, own)
 	if err != nil {
 		return pumpBroken
 	}
-	l.wrote(c, n)
-	if n < len(c.pending.B) {
-		c.pending.B = c.pending.B[:copy(c.pending.B, c.pending.B[n:])]
+	if n < len(own) {
+		c.pending.B = own[:copy(own, own[n:])]
 		return pumpFull
 	}
-	c.release()
+	c.unhold()
+	if c.unsent() {
+		return pumpFull
+	}
 	return pumpCaughtUp
+}
+
+// send gives b to the socket of c, sealed if it has TLS, and returns how many
+// bytes of it need not be given again: fewer than len(b) when the socket is
+// full. Of those it took, up to a record may still be c's to send: c.unsent
+// says so. Any other error means that the connection is broken, and c.reason
+// says how.
+func (l *Loop) send(c *conn, b []byte) (int, error) {
+	if s := c.session(); s != nil {
+		return l.sendSealed(c, s, b)
+	}
+	n, err := c.write(b)
+	l.wrote(c, n)
+	return n, err
 }
 
 // wrote counts bytes the socket took.

@@ -235,13 +235,16 @@ func (l *Loop) answered(c *conn, b []byte, keep bool) bool {
 // write writes b at once. A client that sends requests and reads no answers
 // until the socket is full is not waited for.
 func (l *Loop) write(c *conn, b []byte) bool {
-	n, err := c.send(b)
-	l.counts.bytes += uint64(n)
-	if err == nil && n < len(b) {
+	n, err := l.send(c, b)
+	switch {
+	case err != nil:
+		return false
+	case n < len(b) || c.unsent():
 		c.reason = closeError
 		c.reset()
+		return false
 	}
-	return n == len(b)
+	return true
 }
 
 // refuse answers a request that could not be read, and ends the connection.
@@ -263,7 +266,7 @@ var errHeadLate = &http1.Error{Status: 408, Reason: "the request head did not co
 // none of it, a browser's spare one, gets no answer it did not ask for.
 func (l *Loop) headLate(c *conn) {
 	if c.in == nil || len(c.in.head) == 0 || !l.refuse(c, errHeadLate, nil, closeTimeout) {
-		l.close(c, closeTimeout)
+		l.hangUp(c, closeTimeout)
 	}
 }
 
@@ -272,7 +275,7 @@ func (l *Loop) headLate(c *conn) {
 // and the RST could overtake the answer (RFC 9112 9.6).
 func (l *Loop) linger(c *conn, why closeReason) bool {
 	c.reason = why
-	if c.shut() != nil {
+	if l.notify(c) != pumpEnded || c.shut() != nil {
 		return false
 	}
 	if c.in != nil {

@@ -2,6 +2,8 @@ package loop
 
 import (
 	"bytes"
+	"crypto/tls"
+	"errors"
 	"log/slog"
 	"net"
 	"strings"
@@ -134,7 +136,37 @@ type peer struct {
 }
 
 // dial opens a connection.
-func (r *rig) dial() *peer {
+func (r *rig) dial() *peer { return r.dialThrough(nil) }
+
+// dialTLS opens a connection whose handshake is done and whose client has sent
+// text. What the loop sends is not opened.
+func (r *rig) dialTLS(text string) *peer {
+	r.t.Helper()
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	as := defaults()
+	withTLS(&as)
+	s := newSession(far, as.TLS)
+	done := make(chan error, 1)
+	go func() { done <- s.tls.Handshake() }()
+	memory := &wire{Conn: near}
+	c := tls.Client(memory, clientTLS())
+	if err := errors.Join(c.Handshake(), <-done); err != nil {
+		r.t.Fatal(err)
+	}
+	var sealed []byte
+	memory.Conn, memory.out = nil, &sealed
+	if _, err := c.Write([]byte(text)); err != nil {
+		r.t.Fatal(err)
+	}
+	p := r.dialThrough(&edge{tls: s})
+	p.send(string(sealed))
+	return p
+}
+
+// dialThrough opens a connection with an edge.
+func (r *rig) dialThrough(e *edge) *peer {
 	r.t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -151,7 +183,7 @@ func (r *rig) dial() *peer {
 			r.t.Fatal(err)
 		}
 	}
-	c := &conn{}
+	c := &conn{edge: e}
 	p := &peer{r: r, c: c, fd: fds[1], near: &end{loop: r.l.el, ctx: c, fd: fds[0], open: true}}
 	r.srv.accepter.conns.Add(1)
 	r.l.OnOpen(p.near)

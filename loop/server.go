@@ -2,6 +2,7 @@ package loop
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -32,6 +33,7 @@ type Config struct {
 	MaxAge        time.Duration
 	Retry         time.Duration
 	Drain         time.Duration
+	TLS           *tls.Config // of Listen.TLS
 	Log           *slog.Logger
 }
 
@@ -61,8 +63,8 @@ type Server struct {
 	site  Site
 	loops []*Loop
 
-	listener net.Listener
-	accepter accepter
+	plain, secure net.Listener // either may be nil
+	accepter      accepter
 }
 
 // New makes the loops, which wait for Serve. Errors are those of the system.
@@ -135,20 +137,45 @@ func (s *Server) Mailboxes() []*hub.Mailbox {
 	return boxes
 }
 
-// Serve listens on addr and serves site until Stop. The error names the
+// Listen is where a Server listens, host:port each; "" for not at all.
+type Listen struct {
+	Plain string
+	TLS   string // needs Config.TLS
+}
+
+// Serve listens and serves site until Stop. The error names the flag and the
 // address.
-func (s *Server) Serve(addr string, site Site) error {
-	ln, err := s.listen(addr)
-	if err != nil {
-		return err
+func (s *Server) Serve(at Listen, site Site) (err error) {
+	if at.Plain != "" {
+		if s.plain, err = s.listen("--listen", at.Plain); err != nil {
+			return err
+		}
 	}
-	s.site, s.listener = site, ln
-	s.accepter.start(ln)
+	if at.TLS != "" {
+		if s.secure, err = s.listen("--listen-tls", at.TLS); err != nil {
+			if s.plain != nil {
+				_ = s.plain.Close()
+			}
+			return err
+		}
+	}
+	s.site = site
+	s.accepter.start(s.plain, s.secure)
 	return nil
 }
 
-// Addr is the address that Serve listens on.
-func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+// Addr is the address of Listen.Plain, nil without.
+func (s *Server) Addr() net.Addr { return addrOfListener(s.plain) }
+
+// AddrTLS is the address of Listen.TLS, nil without.
+func (s *Server) AddrTLS() net.Addr { return addrOfListener(s.secure) }
+
+func addrOfListener(ln net.Listener) net.Addr {
+	if ln == nil {
+		return nil
+	}
+	return ln.Addr()
+}
 
 // Stop ends accepting, then every connection: streams by their last chunk and
 // a time to come back, spread over half of Config.Drain; what is left when
@@ -174,7 +201,7 @@ func (s *Server) Stop(ctx context.Context) {
 func (s *Server) await(ctx context.Context) {
 	t := time.NewTicker(10 * time.Millisecond)
 	defer t.Stop()
-	for s.accepter.open() > 0 {
+	for s.accepter.count() > 0 {
 		select {
 		case <-ctx.Done():
 			return
@@ -194,7 +221,7 @@ func (s *Server) stop() {
 }
 
 // gone is called by a loop for each connection it forgets.
-func (s *Server) gone(c *conn) { s.accepter.gone(c.quota) }
+func (s *Server) gone(c *conn) { s.accepter.gone(c.edge) }
 
 // Stats returns the counts of every loop. Safe from any goroutine.
 func (s *Server) Stats() []Stats {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,7 +15,7 @@ import (
 func (s *site) neverReads() *client {
 	s.t.Helper()
 	c := s.dial()
-	if err := c.Conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
+	if err := c.tcp.SetReadBuffer(4096); err != nil {
 		s.t.Fatal(err)
 	}
 	s.asks(c)
@@ -34,7 +33,7 @@ func (s *site) asks(c *client) {
 // wasReset reads what the client's kernel had when the connection was reset.
 func (c *client) wasReset() {
 	c.t.Helper()
-	n, err := io.Copy(io.Discard, c.Conn)
+	n, err := io.Copy(io.Discard, c.tcp)
 	if !errors.Is(err, syscall.ECONNRESET) {
 		c.t.Errorf("after %d bytes: %v, want a reset", n, err)
 	}
@@ -43,69 +42,75 @@ func (c *client) wasReset() {
 // TestSlowStreamIsDropped: one client does not read. The others get
 // everything, and it is reset when the head of five seconds ago is too far away.
 func TestSlowStreamIsDropped(t *testing.T) {
-	t.Parallel()
-	s := start(t, func(as *setup) { as.MaxLag = 256 << 10 })
-	s.open(1)
-	slow := s.neverReads()
-	const records = 600
-	var readers sync.WaitGroup
-	for range 5 {
-		p := s.page("HTTP/1.1", "/events")
-		readers.Go(func() {
-			for i := range records {
-				if e := p.next(); !strings.HasPrefix(e.Data, fmt.Sprint(i, " ")) {
-					t.Errorf("got %.20q, want %d", e.Data, i)
-					return
+	plainAndSealed(t, func(t *testing.T, with func(*setup)) {
+		t.Parallel()
+		s := start(t, func(as *setup) { with(as); as.MaxLag = 256 << 10 })
+		s.open(1)
+		slow := s.neverReads()
+		const records = 600
+		var readers sync.WaitGroup
+		for range 5 {
+			p := s.page("HTTP/1.1", "/events")
+			readers.Go(func() {
+				for i := range records {
+					if e := p.next(); !strings.HasPrefix(e.Data, fmt.Sprint(i, " ")) {
+						t.Errorf("got %.20q, want %d", e.Data, i)
+						return
+					}
 				}
-			}
-		})
-	}
-	value := strings.Repeat("x", 1000)
-	begin := time.Now()
-	for i := range records {
-		s.produce(0, fmt.Sprint(i, " ", value))
-	}
-	s.closed(closeLag, 1)
-	if took := time.Since(begin); took < 4*time.Second {
-		t.Errorf("dropped after %v already", took)
-	}
-	slow.wasReset()
-	readers.Wait()
-	if got := s.stats(); got.Streams != 5 || got.Lagging != 0 {
-		t.Errorf("%d streams, %d lagging", got.Streams, got.Lagging)
-	}
+			})
+		}
+		value := strings.Repeat("x", 1000)
+		begin := time.Now()
+		for i := range records {
+			s.produce(0, fmt.Sprint(i, " ", value))
+		}
+		s.closed(closeLag, 1)
+		if took := time.Since(begin); took < 4*time.Second {
+			t.Errorf("dropped after %v already", took)
+		}
+		slow.wasReset()
+		readers.Wait()
+		if got := s.stats(); got.Streams != 5 || got.Lagging != 0 {
+			t.Errorf("%d streams, %d lagging", got.Streams, got.Lagging)
+		}
+	})
 }
 
 // TestStalledStreamIsDropped: a socket that takes nothing for --stall. The
 // loop and the kernel (TCP_USER_TIMEOUT) look at the same time; both count.
 func TestStalledStreamIsDropped(t *testing.T) {
-	t.Parallel()
-	s := start(t, func(as *setup) { as.Stall = time.Second })
-	s.open(1)
-	slow, idle := s.neverReads(), s.page("HTTP/1.1", "/events")
-	s.produce(0, strings.Repeat("x", 1<<20-100))
-	idle.next()
-	s.closed(closeStall, 1)
-	slow.wasReset()
-	if got := s.stats(); got.Streams != 1 {
-		t.Errorf("%d streams", got.Streams)
-	}
+	plainAndSealed(t, func(t *testing.T, with func(*setup)) {
+		t.Parallel()
+		s := start(t, func(as *setup) { with(as); as.Stall = time.Second })
+		s.open(1)
+		slow, idle := s.neverReads(), s.page("HTTP/1.1", "/events")
+		s.produce(0, strings.Repeat("x", 1<<20-100))
+		idle.next()
+		s.closed(closeStall, 1)
+		slow.wasReset()
+		if got := s.stats(); got.Streams != 1 {
+			t.Errorf("%d streams", got.Streams)
+		}
+	})
 }
 
 // TestOverwrittenStreamIsDropped: the log moves on over the stream's place.
 func TestOverwrittenStreamIsDropped(t *testing.T) {
-	t.Parallel()
-	s := start(t, func(as *setup) { as.hub.LogBytes = 512 << 10 })
-	s.open(1)
-	slow := s.neverReads()
-	value := strings.Repeat("x", 10_000)
-	for range 500 {
-		s.produce(0, value)
-	}
-	// It is noticed when the socket takes bytes again; until then the stream
-	// costs nothing.
-	slow.wasReset()
-	s.closed(closeOverwritten, 1)
+	plainAndSealed(t, func(t *testing.T, with func(*setup)) {
+		t.Parallel()
+		s := start(t, func(as *setup) { with(as); as.hub.LogBytes = 512 << 10 })
+		s.open(1)
+		slow := s.neverReads()
+		value := strings.Repeat("x", 10_000)
+		for range 500 {
+			s.produce(0, value)
+		}
+		// It is noticed when the socket takes bytes again; until then the stream
+		// costs nothing.
+		slow.wasReset()
+		s.closed(closeOverwritten, 1)
+	})
 }
 
 // TestLagRule follows one burst and then another, longer ago than five seconds

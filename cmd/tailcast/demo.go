@@ -38,8 +38,8 @@ func demo(ctx context.Context, cfg *config.Config, stdout, stderr io.Writer) err
 	}
 	page := web.Demo{Broker: cfg.Kafka.Brokers[0], Topic: cfg.Demo.Topic}
 	log := newLog(cfg, stderr)
-	g, err := open(cfg, log, func(streams net.Addr) http.Handler {
-		page.Stream = "http://" + streams.String() + cfg.Routes[0].Path
+	g, err := open(cfg, log, func(streams string) http.Handler {
+		page.Stream = streams + cfg.Routes[0].Path
 		return web.Handler(&page)
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tailcast/admin"
+	"tailcast/certs"
 	"tailcast/config"
 	"tailcast/hub"
 	"tailcast/kafkatail"
@@ -33,13 +34,14 @@ type gateway struct {
 	hub   *hub.Hub
 	tail  *kafkatail.Tail
 	admin *admin.Server
-	feeds []*hub.Feed // by route
+	certs *certs.Store // nil without --listen-tls
+	feeds []*hub.Feed  // by route
 
 	draining atomic.Bool
 }
 
 func serve(ctx context.Context, cfg *config.Config, stderr io.Writer) error {
-	g, err := open(cfg, newLog(cfg, stderr), func(net.Addr) http.Handler { return web.Handler(nil) })
+	g, err := open(cfg, newLog(cfg, stderr), func(string) http.Handler { return web.Handler(nil) })
 	if err != nil {
 		return err
 	}
@@ -47,14 +49,21 @@ func serve(ctx context.Context, cfg *config.Config, stderr io.Writer) error {
 }
 
 // open builds the rooms and listens; nothing is read from Kafka before run.
-// pages makes the admin listener's pages, given the address of the streams.
-func open(cfg *config.Config, log *slog.Logger, pages func(streams net.Addr) http.Handler) (*gateway, error) {
+// pages makes the admin listener's pages, given the streams' origin (http://host:port).
+func open(cfg *config.Config, log *slog.Logger, pages func(streams string) http.Handler) (*gateway, error) {
 	g := &gateway{cfg: cfg, log: log}
 	var err error
 	if g.tail, err = kafkatail.New(kafkaConfig(cfg), log); err != nil {
 		return nil, err
 	}
-	if g.loops, err = loop.New(loopConfig(cfg, log)); err != nil {
+	lcfg := loopConfig(cfg, log)
+	if cfg.ListenTLS != "" {
+		if g.certs, err = certs.Open(certsConfig(cfg, log)); err != nil {
+			return nil, err
+		}
+		lcfg.TLS = g.certs.TLS()
+	}
+	if g.loops, err = loop.New(lcfg); err != nil {
 		return nil, err
 	}
 	g.hub = hub.New(hub.Options{
@@ -65,16 +74,24 @@ func open(cfg *config.Config, log *slog.Logger, pages func(streams net.Addr) htt
 	if err != nil {
 		return nil, err
 	}
-	if err := g.loops.Serve(cfg.Listen, site); err != nil {
+	if err := g.loops.Serve(loop.Listen{Plain: cfg.Listen, TLS: cfg.ListenTLS}, site); err != nil {
 		return nil, err
 	}
 	g.admin, err = admin.Open(admin.Config{
-		Addr: cfg.Admin, Version: version(), Source: g, Pages: pages(g.loops.Addr()), Log: log,
+		Addr: cfg.Admin, Version: version(), Source: g, Pages: pages(g.origin()), Log: log,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return g, nil
+}
+
+// origin is that of the streams.
+func (g *gateway) origin() string {
+	if at := g.loops.Addr(); at != nil {
+		return "http://" + at.String()
+	}
+	return "https://" + g.loops.AddrTLS().String()
 }
 
 // site opens the feed of every route.
@@ -112,13 +129,17 @@ func (g *gateway) run(ctx context.Context) error {
 	var tailErr error
 	failed := make(chan struct{})
 	wg.Go(func() { g.hub.Run(work) })
+	if g.certs != nil {
+		wg.Go(func() { g.certs.Run(work) })
+	}
 	wg.Go(func() {
 		if tailErr = g.tail.Run(work); tailErr != nil && work.Err() == nil {
 			close(failed)
 		}
 	})
 	g.log.Info("serving",
-		slog.String("listen", g.loops.Addr().String()), slog.String("admin", g.admin.Addr().String()),
+		slog.String("listen", addrOrOff(g.loops.Addr())), slog.String("listen-tls", addrOrOff(g.loops.AddrTLS())),
+		slog.String("admin", g.admin.Addr().String()),
 		slog.String("version", version()), slog.Int("routes", len(g.feeds)), slog.Int("loops", len(g.loops.Stats())))
 	select {
 	case <-ctx.Done():
@@ -134,6 +155,13 @@ func (g *gateway) run(ctx context.Context) error {
 		return nil
 	}
 	return tailErr
+}
+
+func addrOrOff(a net.Addr) string {
+	if a == nil {
+		return "off"
+	}
+	return a.String()
 }
 
 // drain tells balancers first, then ends the streams.
@@ -162,6 +190,14 @@ func loopConfig(cfg *config.Config, log *slog.Logger) loop.Config {
 		NotSentLowat: int(cfg.NotSentLowat), SndBuf: int(cfg.SndBuf), MaxLag: int64(cfg.MaxLag), Stall: cfg.Stall,
 		HeaderTimeout: cfg.HeaderTimeout, MaxAge: cfg.MaxAge, Retry: cfg.Retry, Drain: cfg.Drain, Log: log,
 	}
+}
+
+func certsConfig(cfg *config.Config, log *slog.Logger) certs.Config {
+	c := certs.Config{ClientCA: cfg.TLS.ClientCA, Log: log}
+	for i, cert := range cfg.TLS.CertFiles {
+		c.Pairs = append(c.Pairs, certs.Pair{Cert: cert, Key: cfg.TLS.KeyFiles[i]})
+	}
+	return c
 }
 
 func kafkaConfig(cfg *config.Config) kafkatail.Config {

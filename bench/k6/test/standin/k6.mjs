@@ -1,0 +1,3 @@
+export function check(value, conditions) {
+  return Object.values(conditions).every((holds) => holds(value));
+}

@@ -23,7 +23,9 @@ import (
 type Plan struct {
 	Spec    Spec
 	Targets []Target // the first is the one that others are compared with
-	// Runs is how often each target is measured, in turn: a, b, a, b.
+	// Runs is how often each target is measured, in rounds that begin with the
+	// next target each: a b c, b c a, c a b. What a run leaves behind in the
+	// machine does not always meet the same one.
 	Runs int
 	// Tailcast, ServerCPU, LoadCPU and Log are those of Setup.
 	Tailcast           string
@@ -57,9 +59,9 @@ func (p *Plan) Run(ctx context.Context) (*Result, error) {
 	res := newResult(p)
 	frameBytes := 0
 	for n := range p.Runs * len(p.Targets) {
-		t := &p.Targets[n%len(p.Targets)]
+		t := &p.Targets[(n/len(p.Targets)+n)%len(p.Targets)]
 		r, err := p.runOne(ctx, t, n, frameBytes)
-		if err == nil && n%len(p.Targets) == 0 {
+		if err == nil && t == &p.Targets[0] {
 			frameBytes = int(r.Window.BytesPerEvent + 0.5)
 		}
 		res.Runs = append(res.Runs, r)
@@ -79,8 +81,12 @@ func (p *Plan) runOne(ctx context.Context, t *Target, n, frameBytes int) (out Ru
 		return out, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	spec := p.Spec
+	if t.Rate > 0 {
+		spec.Rate = t.Rate
+	}
 	s := &Setup{
-		Spec: p.Spec, Tailcast: p.Tailcast, ServerCPU: p.ServerCPU, LoadCPU: p.LoadCPU,
+		Spec: spec, Tailcast: p.Tailcast, ServerCPU: p.ServerCPU, LoadCPU: p.LoadCPU,
 		Dir: dir, FrameBytes: frameBytes, Log: p.Log,
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()

@@ -151,7 +151,10 @@ const (
 // judge counts the faults by what the target promises.
 func (r *Run) judge(s *Setup, c *Checks) {
 	n := &r.Counts
-	r.Faults += n.Unreadable + n.Malformed + n.Refused + n.Foreign + n.ConnectFails
+	r.Faults += n.Malformed + n.Refused + n.Foreign + n.ConnectFails
+	if c.Records {
+		r.Faults += n.Unreadable
+	}
 	if c.Exact {
 		r.Faults += n.Gaps + n.Duplicates + n.Reordered
 	}

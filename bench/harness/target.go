@@ -14,6 +14,9 @@ type Target struct {
 	Name    string // in results and tables: "tailcast", "nchan"
 	Version string
 	Checks  Checks
+	// Rate, unless 0, goes before that of the specification: not every server
+	// takes what others do.
+	Rate float64
 	// Start starts the server as the setup says, with what it needs beside it,
 	// and returns when it takes streams. Every process it starts is made with
 	// Setup.Command, so that it is pinned and ends with the run.
@@ -32,6 +35,8 @@ type Checks struct {
 	Resume bool
 	// Users: streams get the records of their own user alone.
 	Users bool
+	// Records: every event with data is a record, and none is the server's own.
+	Records bool
 }
 
 // Server is a target that runs.

@@ -19,7 +19,7 @@ var rooms = map[string]struct {
 	"http1":              {not: []string{"net", "net/http", "os", "time", "syscall"}},
 	"frame":              {may: []string{"tailcast/internal/jsonfield"}, not: []string{"net", "os", "time", "syscall"}},
 	"internal/jsonfield": {not: []string{"net", "os", "time"}},
-	"route":              {not: []string{"net", "net/http", "os", "time", "syscall"}},
+	"route":              {not: []string{"net", "net/http", "os", "syscall"}}, // time is for reading RFC 3339
 	"hub":                {may: []string{"tailcast/frame", "tailcast/internal/jsonfield"}, not: []string{"net", "net/http", "os", "syscall"}},
 	"loop": {
 		may: []string{

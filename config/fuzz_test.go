@@ -67,7 +67,7 @@ func FuzzFile(f *testing.F) {
 			return
 		}
 		for _, r := range l.config.Routes {
-			if r.Path == "" || len(r.Topics) == 0 || r.Start == "" || r.Format.Binary == "" || r.Format.Delete == "" {
+			if r.Path == "" || len(r.Topics) == 0 || r.Start.From == "" || r.Format.Binary == "" || r.Format.Delete == "" {
 				t.Fatalf("half a route: %+v", r)
 			}
 		}

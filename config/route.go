@@ -13,14 +13,17 @@ import (
 
 // Route is one path and what is served there.
 type Route struct {
-	Host   string   // as route.ParseHost returns it; "": any
-	Path   string   // decoded: /a b, not /a%20b; segments may be {parameters}
-	Topics []string // at least one: names, or templates of names (route.Template)
-	Allow  []string // which topics templates may stand for (route.NewAllow); at least one with them
-	Start  Start
+	Host   string       // as route.ParseHost returns it; "": any
+	Path   string       // decoded: /a b, not /a%20b; segments may be {parameters}
+	Topics []string     // at least one: names, or templates of names (route.Template)
+	Allow  []string     // which topics templates may stand for (route.NewAllow); at least one with them
+	Start  Start        // where a stream without an id begins
 	Format frame.Format // checked by frame.NewEncoder
 	Resync Resync
-	CORS   CORS // its own, or Config.CORS
+
+	ClientStart bool // a request may ask for another start
+
+	CORS CORS // its own, or Config.CORS
 }
 
 // CORS is which pages of other origins may read answers; checked by
@@ -29,12 +32,6 @@ type CORS struct {
 	Origins     []string
 	Credentials bool
 }
-
-// Start is where a stream without an id begins.
-type Start string
-
-// StartLatest is the end of the topic.
-const StartLatest Start = "latest"
 
 // Resync is what becomes of a stream that can't go on exactly where it was.
 type Resync string
@@ -47,7 +44,7 @@ const (
 
 // newRoute returns a route with every default.
 func newRoute() Route {
-	return Route{Start: StartLatest, Resync: ResyncContinue, Format: frame.Format{Binary: frame.Replace, Delete: frame.DeleteEvent}}
+	return Route{Start: Start{From: StartLatest}, Resync: ResyncContinue, Format: frame.Format{Binary: frame.Replace, Delete: frame.DeleteEvent}}
 }
 
 // parseRoute reads PATH=TOPIC, split at the last =, which a path may hold and a
@@ -136,13 +133,6 @@ func parseHost(text string) (string, error) {
 
 func parseOrigin(text string) (string, error) {
 	return text, route.CheckOrigin(text)
-}
-
-func parseStart(text string) (Start, error) {
-	if text != string(StartLatest) {
-		return "", fmt.Errorf("%s is not supported yet (use latest)", quote(text))
-	}
-	return StartLatest, nil
 }
 
 // parseFormat reads the format key: whether data is an envelope.

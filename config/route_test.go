@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"tailcast/frame"
 )
@@ -96,7 +97,7 @@ func TestRouteFlag(t *testing.T) {
 }
 
 func TestRoutesOfTheFile(t *testing.T) {
-	plain := Route{Path: "/a", Topics: []string{"a"}, Start: "latest", Resync: "continue", Format: frame.Format{Binary: "replace", Delete: "event", MaxEvent: 1 << 20}}
+	plain := Route{Path: "/a", Topics: []string{"a"}, Start: Start{From: "latest"}, Resync: "continue", Format: frame.Format{Binary: "replace", Delete: "event", MaxEvent: 1 << 20}}
 	with := func(change func(*Route)) Route {
 		r := plain
 		change(&r)
@@ -113,6 +114,13 @@ func TestRoutesOfTheFile(t *testing.T) {
 		{`{path: /a, host: A.test., topic: a}`, with(func(r *Route) { r.Host = "a.test" })},
 		{`{path: "/a/{b}", topic: a}`, with(func(r *Route) { r.Path = "/a/{b}" })},
 		{`{path: /a, topic: a, start: latest, format: raw, binary: replace, delete: event}`, plain},
+		{`{path: /a, topic: a, start: earliest, client_start: true}`, with(func(r *Route) { r.Start.From, r.ClientStart = StartEarliest, true })},
+		{`{path: /a, topic: a, start: 2026-01-02T03:04:05Z}`, with(func(r *Route) { r.Start = Start{From: StartTime, Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)} })},
+		{`{path: /a, topic: a, start: "2026-01-02T03:04:05.5Z"}`, with(func(r *Route) {
+			r.Start = Start{From: StartTime, Time: time.Date(2026, 1, 2, 3, 4, 5, 500e6, time.UTC)}
+		})},
+		{`{path: /a, topic: a, start: 1h30m}`, with(func(r *Route) { r.Start = Start{From: StartAgo, Ago: 90 * time.Minute} })},
+		{`{path: /a, topic: a, start: {last: 100}}`, with(func(r *Route) { r.Start = Start{From: StartLast, Last: 100} })},
 		{`{path: /a, topic: 007}`, with(func(r *Route) { r.Topics = []string{"007"} })},
 		{`{path: /a, topic: true}`, with(func(r *Route) { r.Topics = []string{"true"} })},
 		{`{path: "/a,b", topic: a}`, with(func(r *Route) { r.Path = "/a,b" })},

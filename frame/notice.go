@@ -24,6 +24,10 @@ func AppendPreamble(dst []byte, retryMillis int, id []byte) []byte {
 	return c.end(append(appendIDLine(dst, id), '\n'))
 }
 
+// Live is a frame with the event that says that a stream has caught up with
+// what is produced now. It has no id: the position is that of the event before.
+const Live = "16\r\nevent: live\ndata: {}\n\n\r\n"
+
 // AppendRetry appends a frame that only sets the reconnection time: the last
 // word to a stream that is ended on purpose. The position stays.
 func AppendRetry(dst []byte, retryMillis int) []byte {

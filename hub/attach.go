@@ -11,6 +11,8 @@ import (
 type Start struct {
 	Position frame.Position // nil: nowhere in particular, so the start policy says
 	Foreign  bool           // the client sent an id that is none of ours; Position is nil
+	Policy   Policy         // where it begins of what Position does not say
+	Asked    bool           // the client chose Policy, so its history is bounded like a resume's
 	Restart  bool           // what can't be resumed exactly begins by the start policy
 	Addr     netip.Addr     // of the client: reads of history take turns by it
 	Filter   *Filter        // what the stream is to have of the records; nil: all
@@ -78,39 +80,61 @@ func (f *Feed) firstBlock(dst []byte, retryMillis int, id []byte, resync frame.R
 // settle says where a stream goes on, and appends its id there to dst; nothing
 // when that has to be found out first. mu must be held.
 func (f *Feed) settle(r *Reader, start Start, dst []byte) (Placement, []byte) {
-	latest := Placement{Place: f.log.end}
-	switch {
-	case start.Foreign:
-		latest.Resync = frame.UnknownID
-	case start.Position != nil:
-		want, former, ok := f.match(start.Position)
-		switch {
-		case !ok:
-			latest.Resync = frame.UnknownID
-		case len(former) > 0 && (start.Restart || f.hub.opts.History == nil):
-			latest.Resync = frame.Recreated
-		case len(former) > 0:
-			return Placement{Own: f.own(r, start, want, former)}, dst
-		default:
-			place, fit := f.place(want)
-			switch {
-			case fit == fitsHere:
-				return Placement{Place: place, Behind: place < f.log.end}, frame.AppendID(dst, want)
-			case fit == fitsOwn, f.hub.opts.History != nil:
-				if fit == fitsNot {
-					f.stats.Older++
-				}
-				return Placement{Own: f.own(r, start, want, nil)}, frame.AppendID(dst, want)
-			}
-			latest.Resync = frame.UnknownID
+	if start.Position == nil {
+		var why frame.Reason
+		if start.Foreign {
+			why = frame.UnknownID
 		}
+		return f.start(r, start, why, dst)
 	}
-	return latest, f.ids.Append(dst)
+	want, former, ok := f.match(start.Position, start.Policy)
+	switch {
+	case !ok:
+		return f.start(r, start, frame.UnknownID, dst)
+	case len(former) > 0 && (start.Restart || f.hub.opts.History == nil):
+		return f.start(r, start, frame.Recreated, dst)
+	case len(former) > 0:
+		return Placement{Own: f.own(r, start, want, former)}, dst
+	}
+	place, fit := f.place(want)
+	switch {
+	case fit == fitsHere:
+		return Placement{Place: place, Behind: place < f.log.end}, frame.AppendID(dst, want)
+	case fit == fitsNot && f.hub.opts.History == nil:
+		return f.start(r, start, frame.UnknownID, dst)
+	case fit == fitsNot:
+		f.stats.Older++
+	}
+	return Placement{Own: f.own(r, start, want, nil)}, frame.AppendID(dst, want)
+}
+
+// start places a stream by its start policy; why is the reason if that is not
+// what its client asked for. mu must be held.
+func (f *Feed) start(r *Reader, start Start, why frame.Reason, dst []byte) (Placement, []byte) {
+	want := f.begin(start.Policy)
+	_, ask := f.toAsk(want)
+	if start.Policy.From == FromLatest || ask && f.hub.opts.History == nil {
+		return Placement{Place: f.log.end, Resync: why}, f.ids.Append(dst)
+	}
+	if place, fit := f.place(want); !ask && fit == fitsHere {
+		return Placement{Place: place, Behind: place < f.log.end, Resync: why}, frame.AppendID(dst, want)
+	}
+	start.Position = nil
+	o := f.own(r, start, want, nil)
+	if o.untold = true; why != "" {
+		o.notices = append(o.notices, notice{reason: why})
+	}
+	return Placement{Own: o}, dst
 }
 
 // own makes a personal stream at want. mu must be held.
 func (f *Feed) own(r *Reader, start Start, want frame.Position, former []int) *Own {
-	o := &Own{r: r, addr: start.Addr, restart: start.Restart, filter: start.Filter, lossN: f.lossN}
+	o := &Own{
+		r: r, addr: start.Addr, policy: start.Policy, chosen: start.Asked, restart: start.Restart,
+		filter: start.Filter, lossN: f.lossN,
+	}
+	// Who may have everything for the asking is not bounded on the way.
+	o.limited = start.Asked || start.Position != nil && start.Policy.From != FromEarliest
 	for _, g := range former {
 		o.recreated.add(g)
 	}
@@ -128,8 +152,8 @@ func (f *Feed) own(r *Reader, start Start, want frame.Position, former []int) *O
 // first id holds it; former are the groups whose id is of a former topic of
 // the name. It is false when the position is none of this feed's. mu must be
 // held.
-func (f *Feed) match(pos frame.Position) (want frame.Position, former []int, ok bool) {
-	f.want = append(f.want[:0], f.ids.Position()...)
+func (f *Feed) match(pos frame.Position, policy Policy) (want frame.Position, former []int, ok bool) {
+	f.begin(policy)
 	former = f.former[:0]
 	defer func() { f.former = former }()
 	var seen [topicsMax]bool
@@ -145,9 +169,10 @@ func (f *Feed) match(pos frame.Position) (want frame.Position, former []int, ok 
 			f.want[t].Tag = g.Tag
 		default:
 			former = append(former, t)
+			f.want[t] = f.ids.Position()[t] // the brokers say where it begins
 			continue
 		}
-		f.want[t].Parts = f.known(t, f.rest(t, g))
+		f.want[t].Parts = f.known(t, f.rest(t, g), policy)
 	}
 	return f.want, former, true
 }
@@ -169,10 +194,9 @@ func (f *Feed) rest(t int, g frame.Group) []frame.Partition {
 	return parts
 }
 
-// known returns parts with the feed's own place where the client had none, and
-// without what is unknown on both sides; it does not change parts. mu must be
-// held.
-func (f *Feed) known(t int, parts []frame.Partition) []frame.Partition {
+// known returns parts, by policy where the client had no place, and without
+// what is unknown on both sides; it does not change parts. mu must be held.
+func (f *Feed) known(t int, parts []frame.Partition, policy Policy) []frame.Partition {
 	if !slices.ContainsFunc(parts, func(p frame.Partition) bool { return p.Next == frame.Unknown }) {
 		return parts
 	}
@@ -181,7 +205,7 @@ func (f *Feed) known(t int, parts []frame.Partition) []frame.Partition {
 	})
 	for k := range parts {
 		if parts[k].Next == frame.Unknown {
-			parts[k].Next = f.parts[f.part(t, parts[k].ID)].next
+			parts[k].Next = f.first(policy, f.part(t, parts[k].ID))
 		}
 	}
 	return parts

@@ -24,6 +24,10 @@ type History interface {
 	// brokers, as of no longer than a second ago. Partitions without a leader
 	// are left out. The error is ErrRecreated, or one that passes.
 	Bounds(ctx context.Context, topic string, id frame.TopicID) ([]Bound, error)
+
+	// Since is Bounds, but Start is the first offset whose record's time is not
+	// before millis since 1970, or End if there is none.
+	Since(ctx context.Context, topic string, id frame.TopicID, millis int64) ([]Bound, error)
 }
 
 // Span is a run of offsets [Start, Next), of which every record was told.

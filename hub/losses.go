@@ -3,6 +3,7 @@ package hub
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"tailcast/frame"
 )
@@ -40,8 +41,7 @@ func (o *Own) takeLosses(dst []byte) []byte {
 		if missed > len(f.losses) {
 			o.lossN = f.lossN
 			o.recreated, o.checking, o.begun, o.expired, o.cut = 0, 0, false, nil, nil
-			o.ids.Set(f.ids.Position())
-			return o.resync(dst, frame.UnknownID, nil)
+			return o.startOver(dst, frame.UnknownID, nil)
 		}
 		dst = o.tellLocked(dst) // before its ids move on
 		l := &f.losses[len(f.losses)-missed]
@@ -112,16 +112,23 @@ func (o *Own) had(l *loss) (parts []frame.Partition, had bool) {
 	if i < 0 {
 		return nil, false
 	}
-	return slices.Clone(o.r.feed.known(l.group, o.sent[i].Parts)), true
+	return slices.Clone(o.r.feed.known(l.group, o.sent[i].Parts, o.policy)), true
 }
 
 // bounded applies the bounds of the topic that was asked for: what retention
 // took while the client was away, where a re-created topic begins, and whether
 // what the stream has and this node does not exists at all. tell says so.
-func (o *Own) bounded(got *extents) {
+func (o *Own) bounded(got *extents, now time.Time) {
 	f := o.r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if o.starting {
+		o.starting = false
+		if o.blocked = got.err != nil; !o.blocked {
+			o.started(got.bounds, now)
+		}
+		return
+	}
 	checking := o.checking.has(o.asked)
 	o.checking.remove(o.asked)
 	if got.err != nil {
@@ -153,15 +160,20 @@ func (o *Own) bounded(got *extents) {
 	}
 }
 
-// tell appends an event for each reason of what bounds said.
-func (o *Own) tell(dst []byte) []byte {
+// tell appends an event for each reason of what bounds said, and what the
+// stream was not told yet of where it begins.
+func (o *Own) tell(dst []byte, now time.Time) []byte {
 	f := o.r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return o.tellLocked(dst)
+	dst = o.tellLocked(dst)
+	if o.untold && o.unsaid(now) == 0 {
+		dst = o.tellStart(dst)
+	}
+	return dst
 }
 
-// tellLocked is tell; the feed's mutex must be held.
+// tellLocked is tell, but for where the stream begins. The feed's mutex must be held.
 func (o *Own) tellLocked(dst []byte) []byte {
 	begun, expired, cut := o.begun, o.expired, o.cut
 	o.begun, o.expired, o.cut = false, nil, nil
@@ -213,7 +225,7 @@ func (o *Own) cutUnknown(cut []frame.Range, name string, bounds []Bound) []frame
 }
 
 // begin puts the stream at the beginning of the topic that was asked for, if
-// it may have all of it, else where this node is. The feed's mutex must be held.
+// it may have all of it, else where the start policy says. The feed's mutex must be held.
 func (o *Own) begin(bounds []Bound) {
 	f := o.r.feed
 	var records int64
@@ -221,7 +233,7 @@ func (o *Own) begin(bounds []Bound) {
 		records += b.End - b.Start
 	}
 	pos := o.ids.Position().Clone()
-	pos[o.asked] = f.position()[o.asked]
+	pos[o.asked] = f.begin(o.policy)[o.asked]
 	if records <= f.hub.opts.ReplayMax {
 		g := frame.Group{Tag: f.topics[o.asked].tag}
 		for _, b := range bounds {
@@ -266,21 +278,20 @@ func (o *Own) tooFar(dst []byte) []byte {
 			lost = append(lost, frame.Range{Topic: f.topics[p.group].name, Partition: p.id, From: next, To: p.next - 1})
 		}
 	}
+	if o.chosen {
+		o.policy = Policy{} // it is what led too far
+	}
 	o.ids.Set(f.ids.Position())
 	o.delivered, o.scanned = 0, 0
 	return o.resync(dst, frame.TooFar, lost)
 }
 
-// resync appends the event for reason; the stream is where it goes on, or, on
-// routes that say so, begins again by the start policy. The feed's mutex must
-// be held.
+// resync tells the stream why it does not go on where it was: it goes on where
+// it is now or, on routes that say so, by the start policy. The feed's mutex
+// must be held.
 func (o *Own) resync(dst []byte, reason frame.Reason, lost []frame.Range) []byte {
-	f := o.r.feed
 	if o.restart {
-		o.ids.Set(f.ids.Position())
+		return o.startOver(dst, reason, lost)
 	}
-	f.stats.resynced(reason, 1)
-	o.moved = false
-	o.id = o.ids.Append(o.id[:0])
-	return frame.AppendResync(dst, o.id, reason, lost)
+	return o.notify(dst, notice{reason, lost})
 }

@@ -20,6 +20,10 @@ func (otherTopic) Bounds(context.Context, string, frame.TopicID) ([]Bound, error
 	return nil, ErrRecreated
 }
 
+func (otherTopic) Since(context.Context, string, frame.TopicID, int64) ([]Bound, error) {
+	return nil, ErrRecreated
+}
+
 // TestIDOfANewerTopic: a client was told of the new topic by another node and
 // comes here before this node has noticed. It waits, and goes on where it was:
 // it is not told a second time, and gets nothing twice.
@@ -84,6 +88,10 @@ func (fixedBounds) Read(context.Context, string, frame.TopicID, int32, int64, fu
 }
 
 func (b fixedBounds) Bounds(context.Context, string, frame.TopicID) ([]Bound, error) { return b, nil }
+
+func (b fixedBounds) Since(context.Context, string, frame.TopicID, int64) ([]Bound, error) {
+	return b, nil
+}
 
 // TestAheadInOnePartition: while a stream is ahead of this node in one
 // partition, it gets the records of another. That the brokers listed that one

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"math"
 	"math/bits"
 	"net/netip"
 	"slices"
@@ -30,7 +31,10 @@ const (
 type Own struct {
 	r       *Reader
 	addr    netip.Addr
+	policy  Policy  // where it begins of what its position does not say
+	chosen  bool    // by the client: what it may have is bounded
 	restart bool    // any resync begins again by the start policy
+	limited bool    // ReplayMax and ReplayScan are for it
 	filter  *Filter // what it is to have of the records; nil: all
 
 	ids   frame.IDWriter // where the stream is
@@ -41,9 +45,13 @@ type Own struct {
 	sent       frame.Position // the client's id, if there are any of them
 	asked      int            // group whose bounds were asked for
 	checking   groups         // ahead of this node: bounds say whether what they have exists
+	starting   bool           // asked for to learn where the start policy has it begin
+	askAt      time.Time      // that is not asked for again before
 	expired    []frame.Range  // what bounds said so far, to be told when no group is left to ask for
 	cut        []frame.Range
 	begun      bool      // and that a topic begins anew
+	untold     bool      // no id says yet where it goes on
+	notices    []notice  // resyncs to be told with it
 	blocked    bool      // a topic is another one by now: the tail will say so
 	aheadSince time.Time // since when a partition is ahead of this node; zero: none is
 	delivered  int64     // records from history
@@ -131,7 +139,7 @@ func (o *Own) Step(dst []byte, most int, now time.Time) ([]byte, OwnState) {
 
 // beat appends a heartbeat: the position if it moved since it was told.
 func (o *Own) beat(dst []byte) []byte {
-	if !o.moved || o.begun || len(o.expired)+len(o.cut) > 0 { // no id before the loss that led to it
+	if !o.moved || o.untold || o.begun || len(o.expired)+len(o.cut) > 0 { // no id before the loss that led to it
 		return append(dst, frame.Heartbeat...)
 	}
 	o.moved = false
@@ -145,7 +153,7 @@ func (o *Own) step(dst []byte, limit int, now time.Time) ([]byte, OwnState) {
 		var failed failure
 		reading := o.takeNews(&got, &failed)
 		if got != nil {
-			o.bounded(got)
+			o.bounded(got, now)
 		}
 		if failed.err != nil {
 			dst = o.failed(dst, failed)
@@ -157,14 +165,16 @@ func (o *Own) step(dst []byte, limit int, now time.Time) ([]byte, OwnState) {
 		if o.blocked {
 			return dst, OwnIdle
 		}
-		if g, ok := o.question(); ok {
+		if g, ok := o.question(now); ok {
 			if o.r.feed.hub.opts.History == nil {
 				return o.giveUp(dst), OwnMore
 			}
-			o.ask(g)
+			o.ask(g, now)
 			return dst, OwnReading
 		}
-		dst = o.tell(dst)
+		if dst = o.tell(dst, now); o.untold {
+			continue // it starts over
+		}
 		part, ok := o.lacks()
 		if !ok {
 			var state OwnState
@@ -198,22 +208,26 @@ func (o *Own) takeNews(got **extents, failed *failure) (reading bool) {
 // former id or being ahead concerns it. They are asked for one by one, and what
 // they say is told when there are no more, so that a client hears of its losses
 // at once.
-func (o *Own) question() (group int, ok bool) {
+func (o *Own) question(now time.Time) (group int, ok bool) {
 	f := o.r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	want := o.recreated | o.checking | o.lacking()&^o.known
+	want := o.unsaid(now) | o.recreated | o.checking | o.lacking()&^o.known
 	return want.first(), want != 0
 }
 
-// ask asks for the bounds of a group.
-func (o *Own) ask(group int) {
+// ask asks for the bounds of a group, or where the start policy has the stream
+// begin in it.
+func (o *Own) ask(group int, now time.Time) {
 	f := o.r.feed
 	f.mu.Lock()
-	name, id := f.topics[group].name, f.topics[group].id
+	key := boundsKey{f.topics[group].name, f.topics[group].id, notByTime}
+	o.asked, o.starting = group, o.unsaid(now).has(group)
 	f.mu.Unlock()
-	o.asked = group
-	f.hub.replays.extents(o, name, id)
+	if millis, ok := o.policy.since(now); ok && o.starting {
+		key.since = millis
+	}
+	f.hub.replays.extents(o, key)
 }
 
 // lacking returns the groups of which the stream lacks records that the log
@@ -255,11 +269,7 @@ func (o *Own) lacksLocked() (backlog, bool) {
 			continue
 		}
 		from := o.ids.Next(p.group, p.id)
-		if from == frame.Unknown { // `p-*`: the start policy
-			o.ids.Advance(p.group, p.id, p.next)
-			continue
-		}
-		if from < base {
+		if from != frame.Unknown && from < base {
 			t := &f.topics[p.group]
 			return backlog{chunkKey{f, p.group, t.id, p.id}, t.name, from, base}, true
 		}
@@ -298,10 +308,10 @@ func (o *Own) fromChunk(dst []byte, limit int, c *chunk, b backlog) []byte {
 	return dst
 }
 
-// over reports whether the stream has had more history than a resume may have.
+// over reports whether the stream has had more history than it may have.
 func (o *Own) over() bool {
 	opts := &o.r.feed.hub.opts
-	return o.delivered > opts.ReplayMax || o.scanned > opts.ReplayScan
+	return o.limited && (o.delivered > opts.ReplayMax || o.scanned > opts.ReplayScan)
 }
 
 // copy appends the first frame of b with the stream's own id behind offset.
@@ -407,6 +417,8 @@ func (o *Own) next() (next []int64, ahead bool) {
 		switch {
 		case p.next == frame.Unknown:
 			ahead = ahead || next[i] != frame.Unknown
+		case next[i] == frame.Unknown: // the brokers have not said yet where it begins
+			next[i], ahead = math.MaxInt64, true
 		case next[i] > p.next:
 			ahead = true
 		}
@@ -428,6 +440,7 @@ func (o *Own) giveUp(dst []byte) []byte {
 
 // giveUpLocked is giveUp; the feed's mutex must be held.
 func (o *Own) giveUpLocked(dst []byte) []byte {
+	o.policy = Policy{}
 	o.ids.Set(o.r.feed.ids.Position())
 	return o.resync(dst, frame.UnknownID, nil)
 }

@@ -76,6 +76,8 @@ type replays struct {
 	src History
 	max int // reads at a time
 
+	times chan struct{} // holds the questions about times that are under way, at most max
+
 	ctx context.Context // ends the reads; set by start
 	wg  sync.WaitGroup
 
@@ -105,10 +107,14 @@ type waiter struct {
 	from int64
 }
 
+// boundsKey is a question about the partitions of a topic.
 type boundsKey struct {
 	topic string
 	id    frame.TopicID
+	since int64 // History.Since, or notByTime
 }
+
+const notByTime int64 = -1
 
 type boundsFlight struct {
 	waiters []*Own
@@ -116,6 +122,7 @@ type boundsFlight struct {
 
 func (rp *replays) init(src History, most int) {
 	rp.src, rp.max = src, most
+	rp.times = make(chan struct{}, max(1, most))
 	rp.flights = map[chunkKey]*flight{}
 	rp.cache = map[chunkKey][]*chunk{}
 	rp.bounds = map[boundsKey]*boundsFlight{}
@@ -317,12 +324,11 @@ func (rp *replays) keep(key chunkKey, c *chunk) {
 }
 
 // extents asks where the partitions of a topic begin and end; o hears of it by
-// o.extents.
-func (rp *replays) extents(o *Own, topic string, id frame.TopicID) {
+// o.answer.
+func (rp *replays) extents(o *Own, key boundsKey) {
 	rp.mu.Lock()
 	defer rp.mu.Unlock()
 	o.reading = true
-	key := boundsKey{topic, id}
 	if b := rp.bounds[key]; b != nil {
 		b.waiters = append(b.waiters, o)
 		return
@@ -349,9 +355,7 @@ func (rp *replays) ask(key boundsKey) {
 			return
 		}
 		rp.mu.Unlock()
-		ctx, cancel := context.WithTimeout(rp.ctx, readMax)
-		got, err := rp.src.Bounds(ctx, key.topic, key.id)
-		cancel()
+		got, err := rp.list(key)
 		if err != nil && !errors.Is(err, ErrRecreated) {
 			select {
 			case <-rp.ctx.Done():
@@ -371,6 +375,23 @@ func (rp *replays) ask(key boundsKey) {
 		rp.mu.Unlock()
 		waiters = nil
 	}
+}
+
+// list asks once. Questions about times are as many as clients can think of, so
+// they take turns.
+func (rp *replays) list(key boundsKey) ([]Bound, error) {
+	ctx, cancel := context.WithTimeout(rp.ctx, readMax)
+	defer cancel()
+	if key.since == notByTime {
+		return rp.src.Bounds(ctx, key.topic, key.id)
+	}
+	select {
+	case rp.times <- struct{}{}:
+		defer func() { <-rp.times }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return rp.src.Since(ctx, key.topic, key.id, key.since)
 }
 
 // extents is an answer to extents.

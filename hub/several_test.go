@@ -55,6 +55,15 @@ func (b *brokers) Bounds(_ context.Context, topic string, id frame.TopicID) ([]B
 	return all, nil
 }
 
+// Since takes an offset for a record's time.
+func (b *brokers) Since(ctx context.Context, topic string, id frame.TopicID, millis int64) ([]Bound, error) {
+	all, err := b.Bounds(ctx, topic, id)
+	for i := range all {
+		all[i].Start = min(max(all[i].Start, millis), all[i].End)
+	}
+	return all, err
+}
+
 // several is a feed of three topics in front of brokers.
 type several struct {
 	*rig
@@ -100,9 +109,15 @@ func (s *several) produce(topic int, partition int32, n int) {
 
 // all gives everything that a stream gets from start on.
 func (s *several) all(text string) []ssetest.Event {
+	s.t.Helper()
+	return s.from(Start{Position: id(s.t, text)})
+}
+
+// from gives everything that a stream gets.
+func (s *several) from(start Start) []ssetest.Event {
 	t := s.t
 	t.Helper()
-	at, first := s.r.Attach(Start{Position: id(t, text)}, 1000, nil)
+	at, first := s.r.Attach(start, 1000, nil)
 	if at.Own == nil {
 		return events(t, append(first, s.rest(at.Place)...))
 	}
@@ -130,6 +145,21 @@ func (s *several) all(text string) []ssetest.Event {
 		got, state = at.Own.Step(got, 300, now)
 	}
 	return events(t, append(got, s.rest(at.Own.Place())...))
+}
+
+// next gives the next frames of a stream.
+func (s *several) next(o *Own) []byte {
+	s.box.Enter()
+	defer s.box.Leave()
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		if b, _ := o.Step(nil, 1, time.Unix(1000, 0)); len(b) > 0 {
+			return b
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatal("nothing comes")
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // TestHistoryOfSeveralTopics: what three topics lack is read from all of them,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,6 +40,7 @@ type past struct {
 	end   context.CancelFunc
 	metas *asked[topicMeta]
 	ends  *asked[extent]
+	times *asked[extent]
 	holes holes
 }
 
@@ -72,6 +74,7 @@ func (t *Tail) newPast(ctx context.Context) (*past, error) {
 		end:   end,
 		metas: newAsked[topicMeta](life, metaAgeMax),
 		ends:  newAsked[extent](life, boundsAgeMax),
+		times: newAsked[extent](life, boundsAgeMax),
 	}, nil
 }
 
@@ -81,6 +84,7 @@ func (h *past) close() {
 	h.list.cl.Close()
 	h.metas.close()
 	h.ends.close()
+	h.times.close()
 }
 
 // Read implements hub.History. Records below the log start are not told, even
@@ -120,14 +124,31 @@ func (s *History) Bounds(ctx context.Context, topic string, id frame.TopicID) ([
 	if h == nil {
 		return nil, errNotRunning
 	}
+	return h.bounds(ctx, h.ends, topic, topic, id, h.list.extents)
+}
+
+// Since implements hub.History. Partitions are left out as by Bounds.
+func (s *History) Since(ctx context.Context, topic string, id frame.TopicID, millis int64) ([]hub.Bound, error) {
+	h := s.open.Load()
+	if h == nil {
+		return nil, errNotRunning
+	}
+	key := topic + " " + strconv.FormatInt(millis, 10)
+	return h.bounds(ctx, h.times, key, topic, id, func(ctx context.Context, want []place) (starts, ends map[place]listed) {
+		return h.list.since(ctx, want, max(0, millis))
+	})
+}
+
+// bounds returns the answer for key, by list if there is none that is young enough.
+func (h *past) bounds(ctx context.Context, from *asked[extent], key, topic string, id frame.TopicID, list listing) ([]hub.Bound, error) {
 	var bounds []hub.Bound
 	err := h.persist(ctx, func() error {
-		an, err := h.ends.get(ctx, topic, func(ctx context.Context) (extent, error) { return h.extent(ctx, topic) })
+		an, err := from.get(ctx, key, func(ctx context.Context) (extent, error) { return h.extent(ctx, topic, list) })
 		switch {
 		case err != nil:
 			return err
 		case an.value.id != id:
-			h.ends.forget(topic, an)
+			from.forget(key, an)
 			return hub.ErrRecreated
 		}
 		bounds = append([]hub.Bound(nil), an.value.bounds...) // the answer is shared
@@ -189,8 +210,11 @@ func (m *topicMeta) target(pl place, id frame.TopicID) (target, error) {
 	return target{pl, id, m.leaders[pl.partition], m.epochs[pl.partition]}, nil
 }
 
+// listing lists where partitions begin and end, in whatever sense.
+type listing func(ctx context.Context, want []place) (starts, ends map[place]listed)
+
 // extent asks where a topic begins and ends.
-func (h *past) extent(ctx context.Context, topic string) (extent, error) {
+func (h *past) extent(ctx context.Context, topic string, list listing) (extent, error) {
 	metas, err := h.list.metadata(ctx, []string{topic})
 	if err != nil {
 		return extent{}, err
@@ -205,7 +229,7 @@ func (h *past) extent(ctx context.Context, topic string) (extent, error) {
 			want = append(want, place{topic, int32(p)})
 		}
 	}
-	starts, ends := h.list.extents(ctx, want)
+	starts, ends := list(ctx, want)
 	x := extent{id: m.id}
 	for _, pl := range want {
 		start, ok := starts[pl]

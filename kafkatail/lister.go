@@ -143,8 +143,26 @@ func (l *lister) extents(ctx context.Context, want []place) (starts, ends map[pl
 	return starts, ends
 }
 
-// offsets lists where the wanted partitions start (atStart) or end (atEnd).
-// What can't be listed now is left out of the answer.
+// since lists the first records whose time is not before millis since 1970, and
+// where the partitions end; where there is no such record both are the end. The
+// end is asked for first: a record that comes meanwhile is behind it.
+func (l *lister) since(ctx context.Context, want []place, millis int64) (starts, ends map[place]listed) {
+	ends = l.offsets(ctx, want, atEnd)
+	starts = l.offsets(ctx, want, millis)
+	for pl, end := range ends {
+		if start, ok := starts[pl]; ok && (start.offset == noOffset || start.offset > end.offset) {
+			starts[pl] = end
+		}
+	}
+	return starts, ends
+}
+
+// noOffset is the answer for a time that no record is at or after.
+const noOffset int64 = -1
+
+// offsets lists where the wanted partitions start (atStart) or end (atEnd), or
+// the first records at or after a time in milliseconds since 1970, which may be
+// noOffset. What can't be listed now is left out of the answer.
 func (l *lister) offsets(ctx context.Context, want []place, at int64) map[place]listed {
 	got := make(map[place]listed, len(want))
 	if len(want) == 0 {
@@ -176,7 +194,7 @@ func (l *lister) offsets(ctx context.Context, want []place, at int64) map[place]
 		}
 		for _, t := range resp.Topics {
 			for _, p := range t.Partitions {
-				if p.ErrorCode == 0 && p.Offset >= 0 {
+				if p.ErrorCode == 0 && (p.Offset >= 0 || at >= 0) {
 					got[place{t.Topic, p.Partition}] = listed{p.Offset, p.LeaderEpoch}
 				}
 			}

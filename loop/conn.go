@@ -62,6 +62,7 @@ type conn struct {
 	state    connState
 	plain    bool        // HTTP/1.0: events without chunks, the end of the stream is the connection's
 	behind   bool        // has not caught up since it attached: exempt from --max-lag
+	owesLive bool        // is to be told when it has caught up
 	writable bool        // lagging: the kernel said so, and it was not served since
 	reason   closeReason // why it ends, once that is decided
 	pos      int32       // place in its list

@@ -77,6 +77,7 @@ func (s *tail) produce(p int32, values ...string) {
 
 // setup is what a test may change before its server starts.
 type setup struct {
+	serving Serving // of every route, but for the feed
 	Config
 	hub     hub.Options
 	waits   waits
@@ -171,7 +172,9 @@ func (s *site) serve(h *hub.Hub, as *setup) Site {
 	}
 	serves := make([]Serving, 0, len(s.feeds))
 	for _, f := range s.feeds {
-		serves = append(serves, Serving{Feed: f})
+		serve := as.serving
+		serve.Feed = f
+		serves = append(serves, serve)
 	}
 	return Site{Routes: table, Serves: serves, CORS: cors}
 }

@@ -98,6 +98,9 @@ func (l *Loop) takeOwn() {
 
 // after puts a stream where the result of its pump belongs.
 func (l *Loop) after(c *conn, got pumpResult) {
+	if c.owesLive {
+		got = l.sayLive(c, got)
+	}
 	switch got {
 	case pumpCaughtUp:
 		c.behind = false
@@ -116,6 +119,22 @@ func (l *Loop) after(c *conn, got pumpResult) {
 		l.close(c, c.reason)
 	}
 }
+
+// sayLive tells a stream that it has caught up, if that is what got means. It
+// returns how far the stream got then.
+func (l *Loop) sayLive(c *conn, got pumpResult) pumpResult {
+	if c.state != stateStream || got != pumpCaughtUp && (got != pumpIdle || !c.own.Current()) {
+		return got
+	}
+	c.owesLive = false
+	c.hold(l.plainly(c, live))
+	if told := l.flush(c); told != pumpCaughtUp {
+		return told
+	}
+	return got
+}
+
+var live = []byte(frame.Live)
 
 // enlist puts c into a roster, unless it is there.
 func (l *Loop) enlist(c *conn, r *roster) {

@@ -302,8 +302,8 @@ func (l *Loop) open(c *conn, r *http1.Request, what *Serving) bool {
 	if l.draining.begun {
 		return l.shed(c)
 	}
-	start := l.start(c, r)
-	start.Restart = what.Restart
+	start := l.start(c, r, what)
+	c.owesLive = start.Policy.From != hub.FromLatest
 	l.putInbound(c)
 	c.state = stateStream
 	l.wheel.clear(c)
@@ -318,25 +318,51 @@ func (l *Loop) open(c *conn, r *http1.Request, what *Serving) bool {
 	return l.place(c, start, l.retry())
 }
 
-// start is where the client asks to go on.
-func (l *Loop) start(c *conn, r *http1.Request) hub.Start {
+// start is where the client asks to go on, and where it begins otherwise.
+func (l *Loop) start(c *conn, r *http1.Request, what *Serving) hub.Start {
+	start := hub.Start{Policy: what.Start, Restart: what.Restart, Addr: c.addr()}
+	if what.ClientStart {
+		l.chosenStart(&start, r.Query)
+	}
 	resume := route.ResumeID(r.Value(http1.LastEventID), r.Repeated(http1.LastEventID), r.Query, l.path[:0])
 	switch resume.Kind {
 	case route.ResumeNone:
-		return hub.Start{}
 	case route.ResumeForeign:
-		return hub.Start{Foreign: true}
+		start.Foreign = true
 	case route.ResumeGiven:
+		start.Position, start.Foreign = parseID(resume.ID)
 	}
-	pos, err := frame.ParseID(resume.ID)
+	return start
+}
+
+// parseID reads an id of ours, or of a gateway that clients come over from.
+func parseID(id []byte) (pos frame.Position, foreign bool) {
+	pos, err := frame.ParseID(id)
+	if err == nil {
+		return pos, false
+	}
+	other, err := frame.ParseForeignID(id)
 	if err != nil {
-		other, err := frame.ParseForeignID(resume.ID)
-		if err != nil {
-			return hub.Start{Foreign: true}
-		}
-		pos = other.Position
+		return nil, true
 	}
-	return hub.Start{Position: pos, Addr: c.addr()}
+	return other.Position, false
+}
+
+// chosenStart has a stream begin where its client asks to, if it does.
+func (l *Loop) chosenStart(start *hub.Start, query []byte) {
+	asked := route.StartOf(query, l.path[:0])
+	switch asked.Kind {
+	case route.StartNone:
+		return
+	case route.StartForeign:
+		start.Foreign = true
+		return
+	case route.StartSince:
+		start.Policy = hub.Policy{From: hub.FromTime, N: asked.N}
+	case route.StartLast:
+		start.Policy = hub.Policy{From: hub.FromLast, N: asked.N}
+	}
+	start.Asked = true
 }
 
 // place gives a stream its place in the log and writes its first bytes: what

@@ -50,6 +50,9 @@ type Serving struct {
 	Feed    *hub.Feed // nil if requests have a say in it
 	Restart bool      // streams that can't go on exactly begin by the start policy
 
+	Start       hub.Policy
+	ClientStart bool // clients may ask for another start
+
 	// Open opens the feed that a request asks for, if that is not always Feed.
 	// It borrows v, waits for nothing, and is called by any loop. Its errors are
 	// *route.Refusal, which answer the request.

@@ -108,7 +108,9 @@ func (g *gateway) site() (loop.Site, error) {
 			return site, fmt.Errorf("route %s: %w", r.Path, err)
 		}
 		g.feeds = append(g.feeds, f)
-		site.Serves = append(site.Serves, loop.Serving{Feed: f, Restart: r.Resync == config.ResyncRestart})
+		site.Serves = append(site.Serves, loop.Serving{
+			Feed: f, Restart: r.Resync == config.ResyncRestart, Start: policy(r.Start), ClientStart: r.ClientStart,
+		})
 		routes = append(routes, route.Route{Host: r.Host, Path: r.Path, Feed: i, CORS: cors})
 	}
 	var err error
@@ -119,6 +121,22 @@ func (g *gateway) site() (loop.Site, error) {
 		return site, fmt.Errorf("--cors-origins: %w", err)
 	}
 	return site, nil
+}
+
+// policy is a route's start in the hub's terms.
+func policy(s config.Start) hub.Policy {
+	switch s.From {
+	case config.StartEarliest:
+		return hub.Policy{From: hub.FromEarliest}
+	case config.StartTime:
+		return hub.Policy{From: hub.FromTime, N: s.Time.UnixMilli()}
+	case config.StartAgo:
+		return hub.Policy{From: hub.FromAgo, N: s.Ago.Milliseconds()}
+	case config.StartLast:
+		return hub.Policy{From: hub.FromLast, N: int64(s.Last)}
+	case config.StartLatest:
+	}
+	return hub.Policy{}
 }
 
 // run serves until ctx ends, then drains. A second signal ends the drain.

@@ -188,6 +188,47 @@ func (cl *Client) Cut(n int) {
 	}
 }
 
+// Gone is how many streams have ended for good.
+func (cl *Client) Gone() int { return cl.gone }
+
+// Stall has the streams stop to read that Config.StallOnCue is for.
+func (cl *Client) Stall() error {
+	for i := len(cl.conns) - cl.cfg.Stalled; i < len(cl.conns); i++ {
+		c := &cl.conns[i]
+		c.kind = Stalled
+		if c.state != open {
+			continue
+		}
+		if err := cl.watch(c, unix.EPOLLRDHUP); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Away closes every connection, as if the network had gone. Streams keep their
+// last ids.
+func (cl *Client) Away() {
+	for i := range cl.conns {
+		if c := &cl.conns[i]; c.fd >= 0 {
+			cl.drop(c, &cl.tally.counts.Cut, true)
+		}
+	}
+	cl.waiting = cl.waiting[:0]
+}
+
+// Back has every stream connect again, those that have ended for good, too.
+// Open waits for them.
+func (cl *Client) Back() {
+	cl.queue, cl.waiting = cl.queue[:0], cl.waiting[:0]
+	cl.settled, cl.gone = 0, 0
+	for i := range cl.conns {
+		c := &cl.conns[i]
+		c.settled, c.gone = false, false
+		cl.queue = append(cl.queue, int32(i))
+	}
+}
+
 // Close closes every connection.
 func (cl *Client) Close() error {
 	for i := range cl.conns {

@@ -35,6 +35,21 @@ func (*Client) Behind(int64) int { return 0 }
 // Cut needs Linux.
 func (*Client) Cut(int) {}
 
+// Gone needs Linux.
+func (*Client) Gone() int { return 0 }
+
+// Window needs Linux.
+func (*Client) Window() Window { return Window{} }
+
+// Stall needs Linux.
+func (*Client) Stall() error { return nil }
+
+// Away needs Linux.
+func (*Client) Away() {}
+
+// Back needs Linux.
+func (*Client) Back() {}
+
 // Measure needs Linux.
 func (*Client) Measure() {}
 

@@ -28,7 +28,9 @@ type Config struct {
 	Conns int // all streams, those of the kinds below included
 
 	Stalled int
-	Slow    int
+	// StallOnCue has the stalled streams read until Stall says so.
+	StallOnCue bool
+	Slow       int
 	// SlowRate is how many bytes a second a slow stream reads.
 	SlowRate int
 	// Reconnecting streams cut their connection, at any byte, after a random
@@ -128,6 +130,9 @@ func (cfg *Config) prepare() (target, error) {
 func (cfg *Config) kind(i int) Kind {
 	switch {
 	case i >= cfg.Conns-cfg.Stalled:
+		if cfg.StallOnCue {
+			return Normal
+		}
 		return Stalled
 	case i >= cfg.Conns-cfg.Stalled-cfg.Slow:
 		return Slow

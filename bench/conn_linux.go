@@ -17,6 +17,10 @@ const (
 	cutWithin = 250 * time.Millisecond
 )
 
+// stalledBuffer is SO_RCVBUF of a stalled stream, which the kernel doubles. A
+// browser's is larger, which only makes it stall later.
+const stalledBuffer = 4 << 10
+
 // connState is where a connection is in its life.
 type connState uint8
 
@@ -70,6 +74,10 @@ func (cl *Client) connect(i int32) error {
 		if err := unix.Bind(fd, from); err != nil {
 			return fmt.Errorf("stream %d: bind 127.0.0.%d: %w", i, from.Addr[3], err)
 		}
+	}
+	if int(i) >= cl.cfg.Conns-cl.cfg.Stalled {
+		// So that little is under way when the stream stops to read.
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, stalledBuffer)
 	}
 	if err := unix.Connect(fd, to); err != nil && err != unix.EINPROGRESS {
 		cl.failed(c, err)

@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"math"
+	"math/rand/v2"
 	"strconv"
 )
 
@@ -40,10 +41,31 @@ func (p Payload) Append(dst []byte, size int) []byte {
 		dst = strconv.AppendInt(dst, p.User, 10)
 	}
 	dst = append(dst, `,"pad":"`...)
-	for len(dst)-start+len(`"}`) < size {
-		dst = append(dst, 'x')
+	for from := p.Seq; ; from = 0 {
+		room := size - (len(dst) - start + len(`"}`))
+		if room <= 0 {
+			return append(dst, `"}`...)
+		}
+		rest := padding[from*padStep%int64(len(padding)):]
+		dst = append(dst, rest[:min(room, len(rest))]...)
 	}
-	return append(dst, `"}`...)
+}
+
+// padding is what payloads are filled with: letters and digits from another
+// place for each number, so that compression gains about as much as it does on
+// records of the world. padStep is a prime.
+var padding = makePadding()
+
+const padStep = 7919
+
+func makePadding() []byte {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+	rng := rand.New(rand.NewPCG(1, 2))
+	b := make([]byte, 64<<10)
+	for i := range b {
+		b[i] = letters[rng.IntN(len(letters))]
+	}
+	return b
 }
 
 // parsePayload reads the payload at the start of b, or the first one inside

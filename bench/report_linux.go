@@ -86,6 +86,9 @@ func threadCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
+// Window is the part measured last.
+func (cl *Client) Window() Window { return cl.window.result }
+
 // Result sums up what the streams have seen so far.
 func (cl *Client) Result() Result {
 	return Result{

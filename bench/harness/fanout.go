@@ -7,19 +7,23 @@ import (
 )
 
 // fanout opens the streams, publishes at the rate, measures, and waits until
-// every stream has every record.
+// every stream has every record that is for it.
 func (r *run) fanout() error {
 	if err := r.open(r.config()); err != nil {
 		return err
 	}
-	s := r.setup
-	d := time.Duration(s.Warm) + time.Duration(s.For)
-	published := r.publish(bench.Order{Rate: s.Rate, Count: int64((d + tailTime).Seconds() * s.Rate)})
-	r.doing("warming up", time.Duration(s.Warm))
-	if err := r.client.Run(r.ctx, time.Duration(s.Warm)); err != nil {
+	return r.stream(r.setup.Rate)
+}
+
+// stream publishes at the rate, measures, and waits for the rest.
+func (r *run) stream(rate float64) error {
+	warm, length := time.Duration(r.setup.Warm), time.Duration(r.setup.For)
+	published := r.publish(bench.Order{Rate: rate, Count: count(rate, warm+length+tailTime)})
+	r.doing("warming up", warm)
+	if err := r.client.Run(r.ctx, warm); err != nil {
 		return err
 	}
-	if err := r.measured("measuring", time.Duration(s.For)); err != nil {
+	if err := r.measured("measuring", length); err != nil {
 		return err
 	}
 	if err := published(); err != nil {
@@ -27,3 +31,6 @@ func (r *run) fanout() error {
 	}
 	return r.drain()
 }
+
+// count is how many records a rate gives in a time, at least one.
+func count(rate float64, d time.Duration) int64 { return max(1, int64(rate*d.Seconds())) }

@@ -16,9 +16,20 @@ type Figure struct {
 // Figures are what a run may have, in the order of tables. JSON holds the
 // values by name, unscaled.
 var Figures = []Figure{
+	{Name: "rate_max", Title: "records a second that hold", Unit: "/s", More: true, Ratio: true},
+	{Name: "storm_open_s", Title: "all streams are back", Unit: "s", Ratio: true},
+	{Name: "storm_s", Title: "all have what they missed", Unit: "s", Ratio: true},
+	{Name: "records_per_s", Title: "records read a second", Unit: "/s", More: true, Ratio: true},
+	{Name: "records_per_cpu_s", Title: "records read a second of CPU", Unit: "/s", More: true, Ratio: true},
+	{Name: "cpu_us_per_record", Title: "server CPU a record", Unit: "µs", Ratio: true},
+	{Name: "mallocs_per_record", Title: "allocations a record, start included", Unit: ""},
 	{Name: "events_per_s", Title: "events a second", Unit: "/s", More: true, Ratio: true},
 	{Name: "cpu_us_per_event", Title: "server CPU an event", Unit: "µs", Ratio: true},
 	{Name: "server_cpu", Title: "server CPU", Unit: "% of a core", Scale: 100},
+	{Name: "streams_per_core", Title: "streams a busy core", Unit: "", More: true, Ratio: true},
+	{Name: "calm_p50_ms", Title: "latency p50, all read", Unit: "ms"},
+	{Name: "calm_p99_ms", Title: "latency p99, all read", Unit: "ms"},
+	{Name: "slow_p99_ratio", Title: "p99 with stalled streams to without", Unit: "x"},
 	{Name: "p50_ms", Title: "latency p50", Unit: "ms", Ratio: true},
 	{Name: "p99_ms", Title: "latency p99", Unit: "ms", Ratio: true},
 	{Name: "p999_ms", Title: "latency p99.9", Unit: "ms"},
@@ -30,5 +41,8 @@ var Figures = []Figure{
 	{Name: "heap_per_stream", Title: "server heap an idle stream", Unit: "B", Ratio: true},
 	{Name: "kernel_per_stream", Title: "kernel TCP memory an idle stream, both ends", Unit: "B"},
 	{Name: "bytes_per_event", Title: "bytes an event", Unit: "B"},
+	{Name: "rss_growth_mb", Title: "server RSS, last quarter less second", Unit: "MB"},
+	{Name: "goroutine_growth", Title: "goroutines, end less idle", Unit: ""},
+	{Name: "reconnects", Title: "streams that came again", Unit: ""},
 	{Name: "rss_mb", Title: "server RSS at the end", Unit: "MB"},
 }

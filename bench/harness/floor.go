@@ -14,7 +14,7 @@ const FloorName = "floor"
 func FloorTarget() Target {
 	return Target{
 		Name:   FloorName,
-		Checks: Checks{IDs: true, Records: true},
+		Checks: Checks{IDs: true, Exact: true, Records: true},
 		Start: func(_ context.Context, s *Setup) (*Server, error) {
 			args := []string{"bench", "floor", "--size", strconv.Itoa(s.Size), "--frame-bytes", strconv.Itoa(s.FrameBytes)}
 			if s.Users() > 0 {

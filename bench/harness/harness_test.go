@@ -1,7 +1,9 @@
 package harness_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"tailcast/bench/harness"
 	"tailcast/internal/testkit"
@@ -9,19 +11,23 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// plan measures tailcast and the floor with so little that it is over at once.
-func plan(t *testing.T, scenario string, change func(*harness.Spec)) *harness.Result {
+// measure runs a scenario once, with so little that it is over at once, and
+// returns the runs: of tailcast, and with floor of the floor. Nobody may break
+// a promise.
+func measure(t *testing.T, scenario string, floor bool, change func(*harness.Spec)) *harness.Result {
 	t.Helper()
 	spec, err := harness.Default(scenario)
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec.Streams, spec.Sample = 20, 1
-	spec.Warm, spec.For = 0, harness.Duration(300e6)
+	spec.Streams, spec.Sample, spec.Settle, spec.Warm, spec.For = 20, 1, 0, 0, duration(300*time.Millisecond)
 	change(&spec)
 	p := harness.Plan{
 		Spec: spec, Runs: 1, Tailcast: testkit.Build(t, "tailcast/cmd/tailcast"),
-		Targets: []harness.Target{harness.Gateway{}.Target(), harness.FloorTarget()},
+		Targets: []harness.Target{harness.Gateway{}.Target()},
+	}
+	if floor {
+		p.Targets = append(p.Targets, harness.FloorTarget())
 	}
 	res, err := p.Run(t.Context())
 	if err != nil {
@@ -35,21 +41,106 @@ func plan(t *testing.T, scenario string, change func(*harness.Spec)) *harness.Re
 	return res
 }
 
+func duration(d time.Duration) harness.Duration { return harness.Duration(d) }
+
+// positive fails unless each figure is more than nothing.
+func positive(t *testing.T, r *harness.Run, names string) {
+	t.Helper()
+	for name := range strings.FieldsSeq(names) {
+		if r.Figures[name] <= 0 {
+			t.Errorf("%s: %s is %v, want more than 0", r.Target, name, r.Figures[name])
+		}
+	}
+}
+
 func TestFanout(t *testing.T) {
 	for _, partitions := range []int{1, 12} {
-		res := plan(t, "fanout", func(s *harness.Spec) { s.Partitions, s.Rate = partitions, 100 })
+		res := measure(t, "fanout", true, func(s *harness.Spec) { s.Partitions, s.Rate = partitions, 100 })
 		if len(res.Summaries) != 2 || res.FloorRatio == nil {
 			t.Fatalf("%+v", res)
 		}
-		for _, r := range res.Runs {
-			if n := int64(20 * 50); r.Counts.Opened != 20 || r.Published.Sent != 50 || r.Target == "tailcast" && r.Counts.Events != n {
+		for i := range res.Runs {
+			r := &res.Runs[i]
+			if r.Counts.Opened != 20 || r.Published.Sent != 50 || r.Counts.Events != 20*50 {
 				t.Errorf("%s, %d partitions: %+v, %+v", r.Target, partitions, r.Counts, r.Published)
 			}
-			for _, name := range []string{"events_per_s", "p50_ms", "p99_ms", "opens_per_s", "bytes_per_event"} {
-				if r.Figures[name] <= 0 {
-					t.Errorf("%s: %s is %v", r.Target, name, r.Figures[name])
-				}
-			}
+			positive(t, r, "events_per_s p50_ms p99_ms opens_per_s bytes_per_event")
 		}
+	}
+}
+
+func TestScenarios(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		change  func(*harness.Spec)
+		figures string
+		events  int64 // that must have come
+	}{
+		{"connect", func(*harness.Spec) {}, "opens_per_s open_p99_ms", 20},
+		{"idle", func(*harness.Spec) {}, "opens_per_s", 20},
+		{"latency", func(s *harness.Spec) { s.Rate = 100 }, "p50_ms", 20 * 50},
+		{"storm", func(s *harness.Spec) { s.Behind = 50 }, "storm_s storm_open_s", 20 * 53},
+		{"slow", func(s *harness.Spec) { s.Rate, s.Stalled = 100, 5 }, "calm_p99_ms p99_ms slow_p99_ratio", 15 * 80},
+		{"soak", func(s *harness.Spec) { s.Rate, s.Churn = 100, duration(50*time.Millisecond) }, "reconnects rss_mb", 20 * 50},
+		{"ingest", func(s *harness.Spec) { s.Records = 5000 }, "records_per_s records_per_cpu_s", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := &measure(t, tt.name, false, tt.change).Runs[0]
+			if r.Counts.Events < tt.events {
+				t.Errorf("%d events, want %d: %+v", r.Counts.Events, tt.events, r.Counts)
+			}
+			positive(t, r, tt.figures)
+		})
+	}
+}
+
+func TestSaturate(t *testing.T) {
+	r := measure(t, "saturate", false, func(s *harness.Spec) {
+		s.Rate, s.P99, s.Steps = 100, duration(time.Second), 2
+	}).Runs[0]
+	if len(r.Steps) == 0 || r.Steps[0].Rate != 100 || r.Steps[0].Broke == "" && r.Figures["rate_max"] < 100 {
+		t.Errorf("steps %+v, figures %v", r.Steps, r.Figures)
+	}
+}
+
+// TestSpecErrors shows that what makes no sense is refused by the name of its
+// flag.
+func TestSpecErrors(t *testing.T) {
+	for _, tt := range []struct {
+		scenario string
+		change   func(*harness.Spec)
+		want     string
+	}{
+		{"fanout", func(s *harness.Spec) { s.Streams = 0 }, "--streams: 0"},
+		{"fanout", func(s *harness.Spec) { s.Partitions = 5000 }, "--partitions: 5000"},
+		{"fanout", func(s *harness.Spec) { s.Rate = -1 }, "--rate: -1"},
+		{"fanout", func(s *harness.Spec) { s.Size = 10 }, "--size: 10"},
+		{"slow", func(s *harness.Spec) { s.Stalled = s.Streams }, "--stalled: 10000"},
+		{"storm", func(s *harness.Spec) { s.Behind = 0 }, "--behind: 0"},
+		{"ingest", func(s *harness.Spec) { s.Records = 0 }, "--records: 0"},
+	} {
+		spec, err := harness.Default(tt.scenario)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tt.change(&spec)
+		if err := spec.Check(); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("error %v, want one that begins with %q", err, tt.want)
+		}
+	}
+	if _, err := harness.Default("nothing"); err == nil {
+		t.Error("no error for a scenario that does not exist")
+	}
+}
+
+// TestServerDoesNotStart shows what the error of a server that fails says.
+func TestServerDoesNotStart(t *testing.T) {
+	spec, _ := harness.Default("fanout")
+	p := harness.Plan{
+		Spec: spec, Runs: 1, Tailcast: testkit.Build(t, "tailcast/cmd/tailcast"),
+		Targets: []harness.Target{harness.Gateway{Args: []string{"--max-lag", "none"}}.Target()},
+	}
+	if _, err := p.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "--max-lag") {
+		t.Errorf("error %v, want what the server said", err)
 	}
 }

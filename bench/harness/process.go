@@ -97,8 +97,10 @@ func (p *Process) failed(why string) error {
 	return fmt.Errorf("%s: %s: %s", filepath.Base(p.cmd.Path), why, p.Stderr())
 }
 
-// Stop ends the process by SIGTERM, and by SIGKILL when that takes too long.
+// Stop ends the process: its input ends, it gets SIGTERM, and SIGKILL when that
+// takes too long.
 func (p *Process) Stop() error {
+	err := closed(p.In)
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
@@ -106,7 +108,7 @@ func (p *Process) Stop() error {
 		_ = p.cmd.Process.Kill()
 		<-p.exited
 	}
-	return errors.Join(closed(p.In), closed(p.Out))
+	return errors.Join(err, closed(p.Out))
 }
 
 // closed closes c, which may be closed already.

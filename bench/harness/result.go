@@ -69,6 +69,7 @@ type Run struct {
 	Invalid   []string        `json:"invalid,omitempty"`
 	Published bench.Published `json:"published"`
 	Counts    bench.Counts    `json:"counts"`
+	Steps     []Step          `json:"steps,omitempty"` // of saturate
 	Window    bench.Window    `json:"window"`
 	OpeningMS bench.Latency   `json:"opening_ms"`
 	Load      Load            `json:"load"`
@@ -106,14 +107,15 @@ func (r *Run) published(p bench.Published) {
 	sum.Seconds += p.Seconds
 	sum.Partitions = p.Partitions // they count from the start
 	sum.BehindMS = max(sum.BehindMS, p.BehindMS)
+	if p.BehindMS > behindMaxMS {
+		r.invalid("a record was published %.0f ms late", p.BehindMS)
+	}
 }
 
 // take takes what the client has seen.
 func (r *Run) take(res *bench.Result) {
-	r.Counts, r.Window, r.OpeningMS = res.Counts, res.Window, res.OpeningMS
-	for _, text := range res.Faults {
-		r.FaultText = append(r.FaultText, text)
-	}
+	r.Counts, r.OpeningMS = res.Counts, res.OpeningMS
+	r.FaultText = append(r.FaultText, res.Faults...)
 	f, w := &r.Figures, &r.Window
 	f.set("opens_per_s", res.OpensPerSec)
 	f.set("open_p99_ms", res.OpeningMS.P99)
@@ -129,14 +131,19 @@ func (r *Run) take(res *bench.Result) {
 	}
 	f.set("events_per_s", w.EventsPerSec)
 	f.set("bytes_per_event", w.BytesPerEvent)
-	f.set("cpu_us_per_event", r.Load.ServerCPU*1e6/float64(w.Events))
+	f.set("cpu_us_per_event", perEvent(&r.Load, w))
 	f.set("server_cpu", r.Load.ServerShare)
+	f.set("streams_per_core", float64(res.Conns)/r.Load.ServerShare)
 	f.set("p50_ms", w.LatencyMS.P50)
 	f.set("p99_ms", w.LatencyMS.P99)
 	f.set("p999_ms", w.LatencyMS.P999)
 	f.set("max_ms", w.LatencyMS.Max)
 	f.set("rss_mb", float64(r.End.RSS)/1e6)
 }
+
+// perEvent is the server's CPU time for an event that reached a client, in
+// microseconds.
+func perEvent(l *Load, w *bench.Window) float64 { return l.ServerCPU * 1e6 / float64(w.Events) }
 
 // Limits beyond which figures are not to be trusted.
 const (
@@ -149,8 +156,7 @@ const (
 )
 
 // judge counts the faults by what the target promises.
-func (r *Run) judge(s *Setup, c *Checks) {
-	n := &r.Counts
+func (r *Run) judge(n *bench.Counts, c *Checks) {
 	r.Faults += n.Malformed + n.Refused + n.Foreign + n.ConnectFails
 	if c.Records {
 		r.Faults += n.Unreadable
@@ -161,13 +167,14 @@ func (r *Run) judge(s *Setup, c *Checks) {
 	if c.IDs {
 		r.Faults += n.BadIDs + n.Resyncs
 	}
+}
+
+// suspect says what of the measured part is not to be trusted.
+func (r *Run) suspect(s *Setup) {
 	if r.Load.LoadBusy > busyMax {
 		r.invalid("the load's processors were %.0f %% busy: clients, broker or publisher may have been the limit", 100*r.Load.LoadBusy)
 	} else if s.LoadCPU == "" && r.Window.ClientCPU > busyMax {
 		r.invalid("the client's thread was %.0f %% busy", 100*r.Window.ClientCPU)
-	}
-	if b := r.Published.BehindMS; b > behindMaxMS {
-		r.invalid("a record was published %.0f ms late", b)
 	}
 }
 

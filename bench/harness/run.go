@@ -10,9 +10,6 @@ import (
 )
 
 const (
-	// settle is the quiet time after the opening, before the figures of idle
-	// streams are taken: garbage of the opening is collected by then.
-	settle = time.Second
 	// openWithin bounds the opening of all streams.
 	openWithin = 2 * time.Minute
 	// drainWithin bounds the wait for what was published and has not come yet.
@@ -31,8 +28,10 @@ type run struct {
 	server *Server
 	client *bench.Client
 	watch  *watch
-	out    *Run
-	say    func(Progress)
+	// started is when the server was up.
+	started time.Time
+	out     *Run
+	say     func(Progress)
 }
 
 // measure starts the server, has the scenario run and takes the figures.
@@ -41,6 +40,7 @@ func (r *run) measure(sc *scenario) (err error) {
 	if r.server, err = r.target.Start(r.ctx, r.setup); err != nil {
 		return err
 	}
+	r.started = time.Now()
 	if r.server.Stop != nil {
 		defer func() { err = errors.Join(err, r.server.Stop()) }()
 	}
@@ -62,7 +62,7 @@ func (r *run) measure(sc *scenario) (err error) {
 func (r *run) finish() {
 	res := r.client.Result()
 	r.out.take(&res)
-	r.out.judge(r.setup, &r.target.Checks)
+	r.out.judge(&res.Counts, &r.target.Checks)
 }
 
 func (r *run) doing(what string, d time.Duration) {
@@ -77,7 +77,8 @@ func (r *run) doing(what string, d time.Duration) {
 func (r *run) config() bench.Config {
 	return bench.Config{
 		URL: r.server.URL, Conns: r.setup.Streams, Sample: r.setup.Sample,
-		Verify: true, OtherIDs: !r.target.Checks.IDs, AnyUser: !r.target.Checks.Users,
+		Opening: r.setup.Opening,
+		Verify:  true, OtherIDs: !r.target.Checks.IDs, AnyUser: !r.target.Checks.Users,
 	}
 }
 
@@ -97,6 +98,7 @@ func (r *run) open(cfg bench.Config) (err error) {
 		return err
 	}
 	r.out.Figures.set("connect_cpu_us", (r.watch.cpu()-began).Seconds()*1e6/float64(cfg.Conns))
+	settle := time.Duration(r.setup.Settle)
 	r.doing("settling", settle)
 	if err := r.client.Run(r.ctx, settle); err != nil {
 		return err
@@ -123,7 +125,7 @@ func (r *run) publish(o bench.Order) (wait func() error) {
 	return func() error {
 		var err error
 		ended := false
-		within := drainWithin + time.Duration(float64(o.Count)/max(o.Rate, 1)*float64(time.Second))
+		within := 3*drainWithin + time.Duration(float64(o.Count)/max(o.Rate, 1)*float64(time.Second))
 		waitErr := r.client.RunUntil(r.ctx, within, func() bool {
 			select {
 			case err = <-end:
@@ -146,9 +148,16 @@ func (r *run) measured(what string, d time.Duration) error {
 	r.watch.begin()
 	r.client.Measure()
 	err := r.client.Run(r.ctx, d)
-	r.client.Measured()
-	r.out.Load, r.out.Slices = r.watch.end()
+	r.endMeasured()
 	return errors.Join(err, r.look(&r.out.End))
+}
+
+// endMeasured takes the figures of the time since the client began to measure.
+func (r *run) endMeasured() {
+	r.client.Measured()
+	r.out.Window = r.client.Window()
+	r.out.Load, r.out.Slices = r.watch.end()
+	r.out.suspect(r.setup)
 }
 
 // drain reads until every stream has what was published, and a little longer,

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 )
 
 // Setup is what a target is started with.
@@ -48,6 +50,12 @@ func (s *Setup) Command(cpu CPU, name string, args ...string) (*Process, error) 
 	}
 	s.procs = append(s.procs, p)
 	return p, nil
+}
+
+// File writes a file into the run's directory and returns its path.
+func (s *Setup) File(name, text string) (path string, err error) {
+	path = filepath.Join(s.Dir, name)
+	return path, os.WriteFile(path, []byte(text), 0o600)
 }
 
 // stop ends every process, the latest first.

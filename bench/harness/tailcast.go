@@ -7,6 +7,9 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
+
+	"tailcast/bench"
 )
 
 // Topic is the name of the topic that the harness makes.
@@ -44,10 +47,29 @@ func (g Gateway) start(ctx context.Context, s *Setup) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := append([]string{
-		"serve", "--kafka-brokers", strings.Join(brokers, ","), "--route", "/events=" + Topic,
-		"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json",
-	}, g.Args...)
+	args := []string{
+		"serve", "--kafka-brokers", strings.Join(brokers, ","),
+		"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json", "--drain-delay", "0s",
+	}
+	path := "/events"
+	if s.Users() > 0 {
+		path = "/users/{user}"
+		file, err := s.File("tailcast.yaml", usersConfig)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--config", file)
+	} else {
+		args = append(args, "--route", path+"="+Topic)
+	}
+	if n := s.Records; s.Scenario == Ingest {
+		if _, err := publisher.Publish(ctx, bench.Order{Count: n}); err != nil {
+			return nil, err
+		}
+		args = append(args, "--warmup", strconv.FormatInt(1+n/int64(s.Partitions), 10))
+	}
+	began := time.Now()
+	args = append(args, g.Args...)
 	p, err := s.Command(OnServer, s.Tailcast, args...)
 	if err != nil {
 		return nil, err
@@ -60,10 +82,19 @@ func (g Gateway) start(ctx context.Context, s *Setup) (*Server, error) {
 		return nil, err
 	}
 	return &Server{
-		URL: "http://" + at.Listen + "/events", PIDs: []int{p.PID()}, Publisher: publisher,
+		URL: "http://" + at.Listen + path, Began: began, PIDs: []int{p.PID()}, Publisher: publisher,
 		Metrics: "http://" + at.Admin + "/metrics",
 	}, nil
 }
+
+// usersConfig is a route that gives each user their own records: those whose
+// key is the user's number.
+const usersConfig = `routes:
+  - path: /users/{user}
+    topic: ` + Topic + `
+    filter:
+      - key: "{user}"
+`
 
 // serving is the line of its log in which tailcast says where it listens.
 type serving struct {
@@ -97,7 +128,7 @@ func StartBroker(s *Setup) (addr string, err error) {
 func StartPublisher(s *Setup, brokers []string) (Publisher, error) {
 	p, err := s.Command(OnLoad, s.Tailcast, "bench", "publish", "--kafka-brokers", strings.Join(brokers, ","),
 		"--topic", Topic, "--partitions", strconv.Itoa(s.Partitions),
-		"--users", strconv.FormatInt(s.Users(), 10), "--size", strconv.Itoa(s.Size))
+		"--users", strconv.FormatInt(s.Users(), 10), "--size", strconv.Itoa(s.Size), "--codec", s.Codec)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"time"
 
 	"tailcast/bench"
 )
@@ -49,6 +50,8 @@ type Server struct {
 	PIDs []int
 	// Publisher feeds it.
 	Publisher Publisher
+	// Began is when its process was started; only ingest asks.
+	Began time.Time
 	// Metrics is the URL of Prometheus metrics of a Go process, or "".
 	Metrics string
 	// Stop ends what Start has begun, besides what Setup.Command has started.

@@ -82,16 +82,9 @@ func (o *benchOptions) flags() *pflag.FlagSet {
 	f := pflag.NewFlagSet("bench", pflag.ContinueOnError)
 	f.Usage = func() {}
 	f.SortFlags = false
-	s := &o.spec
-	f.IntVar(&s.Streams, "streams", s.Streams, "streams")
-	f.IntVar(&s.Partitions, "partitions", s.Partitions, "partitions of the topic")
-	f.Float64Var(&s.Rate, "rate", s.Rate, "records a second")
-	f.IntVar(&s.Size, "size", s.Size, "bytes of a record's value")
-	f.Var(durationFlag{&s.Warm}, "warm", "time with records before measuring")
-	f.Var(durationFlag{&s.For}, "for", "time to measure")
-	f.IntVar(&s.Sample, "sample", s.Sample, "take the latency of one of this many streams")
+	o.specFlags(f)
 	f.IntVar(&o.runs, "runs", 1, "how often to measure, server and floor in turn")
-	f.BoolVar(&o.floor, "floor", true, "measure the floor, too")
+	f.BoolVar(&o.floor, "floor", o.spec.Scenario.Floor(), "measure the floor, too")
 	serverCPU, clientCPU := defaultCPUs(runtime.NumCPU())
 	f.StringVar(&o.serverCPU, "server-cpu", serverCPU, "processors of the server, as 0 or 0,2-5; empty for any")
 	f.StringVar(&o.clientCPU, "client-cpu", clientCPU, "processors of clients, broker and publisher")
@@ -99,6 +92,34 @@ func (o *benchOptions) flags() *pflag.FlagSet {
 	f.StringVar(&o.json, "json", "", "write the result to this file; - for the standard output")
 	f.BoolVar(&o.verbose, "verbose", false, "show what the processes log")
 	return f
+}
+
+// specFlags adds the flags that matter to the scenario.
+func (o *benchOptions) specFlags(f *pflag.FlagSet) {
+	s := &o.spec
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	all.SortFlags = false
+	all.IntVar(&s.Streams, "streams", s.Streams, "streams")
+	all.IntVar(&s.Partitions, "partitions", s.Partitions, "partitions of the topic")
+	all.Float64Var(&s.Rate, "rate", s.Rate, "records a second")
+	all.IntVar(&s.Size, "size", s.Size, "bytes of a record's value")
+	all.StringVar(&s.Codec, "codec", s.Codec, "compression of the records: none, gzip, snappy, lz4 or zstd")
+	all.Int64Var(&s.Records, "records", s.Records, "records to read")
+	all.IntVar(&s.Behind, "behind", s.Behind, "records published while the streams are away")
+	all.IntVar(&s.Stalled, "stalled", s.Stalled, "streams, of all, that stop to read")
+	all.Var(durationFlag{&s.Churn}, "churn", "how long a stream stays, on average")
+	all.Var(durationFlag{&s.P99}, "p99", "latency that the rate must keep")
+	all.IntVar(&s.Steps, "steps", s.Steps, "rates to try at most, each a quarter faster")
+	all.Var(durationFlag{&s.Settle}, "settle", "quiet time before the figures of idle streams are taken")
+	all.Var(durationFlag{&s.Warm}, "warm", "time with records before measuring")
+	all.Var(durationFlag{&s.For}, "for", "time to measure")
+	all.IntVar(&s.Sample, "sample", s.Sample, "take the latency of one of this many streams")
+	all.IntVar(&s.Opening, "opening", s.Opening, "streams that wait for their response head at a time")
+	all.VisitAll(func(flag *pflag.Flag) {
+		if s.Scenario.Uses(flag.Name) {
+			f.AddFlag(flag)
+		}
+	})
 }
 
 // durationFlag makes a duration a flag.

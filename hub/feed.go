@@ -27,13 +27,22 @@ type Feed struct {
 	hub    *Hub
 	key    string
 	spec   Spec
+	src    Source
+	sinks  []*sink // one a topic
+	lot    *Lot    // that it was lent from; nil: it is kept
 	log    log
 	labels log // beside the frames; empty while no filter needs it
 
 	lagMark atomic.Int64 // head of the log lagWindow ago; written by tick
 	timed   atomic.Int64 // streams that look at the time: personal and filtered ones
 
+	claims atomic.Int64 // of who is about to attach a stream; raised under the shard's mutex
+	kept   atomic.Bool  // opened for good, too
+	used   atomic.Bool  // claimed since the last tick
+
 	mu        sync.Mutex
+	ended     bool      // sinks are deaf
+	idleAt    time.Time // since when nobody reads it
 	enc       *frame.Encoder
 	ids       frame.IDWriter // the position as text; follows parts
 	topics    []topic        // in the order of spec.Topics
@@ -92,7 +101,8 @@ type Stats struct {
 	Resyncs   map[frame.Reason]uint64 // events sent, by reason
 }
 
-func newFeed(h *Hub, spec Spec) (*Feed, error) {
+// newFeed makes a feed, for lot if there is one.
+func (h *Hub) newFeed(key string, spec Spec, src Source, lot *Lot) (*Feed, error) {
 	if err := spec.checkTopics(); err != nil {
 		return nil, err
 	}
@@ -101,14 +111,25 @@ func newFeed(h *Hub, spec Spec) (*Feed, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Feed{hub: h, key: spec.key(), spec: spec, enc: enc, beatAt: time.Now()}
+	now := time.Now()
+	f := &Feed{hub: h, key: key, spec: spec, src: src, lot: lot, enc: enc, beatAt: now, idleAt: now}
 	f.log.init(&h.pool, h.opts.LogBytes)
 	f.labels.init(&h.pool, h.opts.LogBytes)
 	for _, name := range spec.Topics {
+		f.sinks = append(f.sinks, &sink{f, len(f.topics)})
 		f.topics = append(f.topics, topic{name: name, tag: frame.MakeTag(name, frame.TopicID{})})
 	}
 	f.reposition()
-	return f, f.learn(spec.Fields)
+	if err := f.learn(spec.Fields); err != nil || lot == nil {
+		return f, err
+	}
+	lot.mu.Lock()
+	defer lot.mu.Unlock()
+	if err := lot.take(now); err != nil {
+		return nil, err
+	}
+	lot.feeds[f] = struct{}{}
+	return f, nil
 }
 
 // Topics returns the names of the feed's topics; the caller must not change them.
@@ -219,10 +240,18 @@ func (f *Feed) mark() {
 	}
 }
 
-// tick follows the clock, every tickEvery.
-func (f *Feed) tick(now time.Time) {
+// tick follows the clock, every tickEvery. It reports whether the feed should
+// end.
+func (f *Feed) tick(now time.Time) (ends bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.follow(now)
+	return f.idle(now)
+}
+
+// follow beats a silent feed and wakes streams that look at the time. mu must be
+// held.
+func (f *Feed) follow(now time.Time) {
 	f.moveLagMark()
 	if f.timed.Load() > 0 {
 		f.mark() // they look at the time

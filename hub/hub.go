@@ -6,6 +6,7 @@
 package hub
 
 import (
+	"container/heap"
 	"context"
 	"hash/maphash"
 	"slices"
@@ -20,6 +21,7 @@ type Options struct {
 	LogBytes      int64         // ceiling of one feed's log, at least two segments
 	LogBytesTotal int64         // ceiling of all logs together
 	Heartbeat     time.Duration // silence after which a stream gets a heartbeat
+	Idle          time.Duration // how long a lent feed is kept without streams
 
 	History    History // reads what logs no longer hold; nil: nothing does
 	ReplayMax  int64   // records of history delivered to one resume
@@ -63,38 +65,50 @@ func New(opts Options, boxes []*Mailbox) *Hub {
 	return h
 }
 
-// Open returns the feed of spec and makes it on first use, asking src to tail
-// its topics. An error names the part of spec that is wrong.
-func (h *Hub) Open(spec Spec, src Source) (*Feed, error) {
+// Open returns the feed of spec, made on first use, asking src to tail its
+// topics. It is kept for good. An error names the part of spec that is wrong.
+func (h *Hub) Open(spec Spec, src Source) (*Feed, error) { return h.open(spec, src, nil) }
+
+// open is Open, and Lend for lot.
+func (h *Hub) open(spec Spec, src Source, lot *Lot) (*Feed, error) {
 	key := spec.key()
-	s := &h.shards[maphash.String(h.seed, key)%feedShards]
+	s := h.shard(key)
 	s.mu.Lock()
 	f, ok := s.feeds[key]
 	if !ok {
 		var err error
-		if f, err = newFeed(h, spec); err != nil {
+		if f, err = h.newFeed(key, spec, src, lot); err != nil {
 			s.mu.Unlock()
 			return nil, err
 		}
 		s.feeds[key] = f
 	}
+	f.claim(lot != nil)
 	s.mu.Unlock()
 	if ok {
 		if err := f.learn(spec.Fields); err != nil {
+			f.Release()
 			return nil, err
 		}
+		return f, nil
 	}
-	if !ok {
-		for g, topic := range spec.Topics {
-			src.Tail(topic, &sink{feed: f, group: g})
-		}
+	for _, sink := range f.sinks {
+		src.Tail(f.topics[sink.group].name, sink)
 	}
 	return f, nil
 }
 
+func (h *Hub) shard(key string) *shard { return &h.shards[maphash.String(h.seed, key)%feedShards] }
+
 // Feeds returns every feed, ordered by topics, for metrics and for the tick.
 func (h *Hub) Feeds() []*Feed {
-	var all []*Feed
+	all := h.all(nil)
+	slices.SortFunc(all, func(a, b *Feed) int { return strings.Compare(a.key, b.key) })
+	return all
+}
+
+// all appends every feed to dst.
+func (h *Hub) all(all []*Feed) []*Feed {
 	for i := range h.shards {
 		s := &h.shards[i]
 		s.mu.Lock()
@@ -103,27 +117,31 @@ func (h *Hub) Feeds() []*Feed {
 		}
 		s.mu.Unlock()
 	}
-	slices.SortFunc(all, func(a, b *Feed) int { return strings.Compare(a.key, b.key) })
 	return all
 }
 
-// Run beats silent feeds, keeps the marks of the lag rule, holds all logs
-// below LogBytesTotal and reads history, until ctx ends.
+// Run beats silent feeds, keeps the marks of the lag rule, ends lent feeds that
+// nobody reads, holds all logs below LogBytesTotal and reads history, until ctx
+// ends.
 func (h *Hub) Run(ctx context.Context) {
 	h.replays.start(ctx)
 	defer h.replays.stop()
 	t := time.NewTicker(tickEvery)
 	defer t.Stop()
+	var feeds []*Feed
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-t.C:
-			feeds := h.Feeds()
+			feeds = h.all(feeds[:0])
 			for _, f := range feeds {
-				f.tick(now)
+				if f.tick(now) {
+					h.end(f)
+				}
 			}
 			h.trim(feeds)
+			clear(feeds)
 			h.replays.tick(now)
 		}
 	}
@@ -133,16 +151,42 @@ func (h *Hub) Run(ctx context.Context) {
 // until all logs together are below the ceiling. It runs once a tick: between
 // two ticks the total may pass the ceiling by what was appended meanwhile.
 func (h *Hub) trim(feeds []*Feed) {
-	for h.pool.held.Load() > h.opts.LogBytesTotal {
-		var most *Feed
-		var weight float64
-		for _, f := range feeds {
-			if w, ok := f.weight(); ok && w > weight {
-				most, weight = f, w
-			}
-		}
-		if most == nil || !most.dropOldest() {
-			return
+	if h.pool.held.Load() <= h.opts.LogBytesTotal {
+		return
+	}
+	var heaviest weights
+	for _, f := range feeds {
+		if bytes, ok := f.weight(); ok {
+			heaviest = append(heaviest, weight{f, bytes})
 		}
 	}
+	heap.Init(&heaviest)
+	for len(heaviest) > 0 && h.pool.held.Load() > h.opts.LogBytesTotal {
+		f := heap.Pop(&heaviest).(weight).feed
+		if !f.dropOldest() {
+			continue
+		}
+		if bytes, ok := f.weight(); ok {
+			heap.Push(&heaviest, weight{f, bytes})
+		}
+	}
+}
+
+// weights are feeds that have something to give up, the heaviest first: a heap.
+type weights []weight
+
+type weight struct {
+	feed  *Feed
+	bytes float64 // a subscriber
+}
+
+func (w weights) Len() int           { return len(w) }
+func (w weights) Less(i, k int) bool { return w[i].bytes > w[k].bytes }
+func (w weights) Swap(i, k int)      { w[i], w[k] = w[k], w[i] }
+func (w *weights) Push(x any)        { *w = append(*w, x.(weight)) }
+func (w *weights) Pop() any {
+	last := len(*w) - 1
+	x := (*w)[last]
+	*w = (*w)[:last]
+	return x
 }

@@ -42,6 +42,7 @@ func openFeed(t testing.TB, h *Hub, spec Spec) (*Feed, []Sink) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.log.size = segmentBytes // so that tests can count them
 	return f, sinks
 }
 

@@ -5,9 +5,16 @@ import (
 	"sync/atomic"
 )
 
-// segmentBytes is the size of a segment: a lagging stream gets at most one of
-// them a write, far above what a socket takes, and a silent feed costs no more.
-const segmentBytes = 256 << 10
+const (
+	// segmentBytes is the size of a segment: a lagging stream gets at most one
+	// of them a write, far above what a socket takes.
+	segmentBytes = 256 << 10
+	// segmentBytesMin is the size of a log's first segment, so that thousands
+	// of feeds with little to say fit into memory. Each one behind it is as
+	// large as all before it together, up to segmentBytes: half of a small log
+	// is in use.
+	segmentBytesMin = 4 << 10
+)
 
 // segment is a run of the log's bytes. The writer fills mem from the front;
 // readers look only below the published head.
@@ -31,6 +38,7 @@ func (s *segment) slice(place, end int64) []byte {
 type log struct {
 	pool *pool
 	max  int64 // ceiling of held; the newest segment is never given up
+	size int64 // of the first segment
 
 	// Owned by the writer.
 	end   int64 // place after the last byte appended
@@ -43,7 +51,7 @@ type log struct {
 }
 
 func (l *log) init(p *pool, ceiling int64) {
-	l.pool, l.max = p, ceiling
+	l.pool, l.max, l.size = p, ceiling, segmentBytesMin
 	l.table.Store(new([]*segment))
 }
 
@@ -66,7 +74,7 @@ func (l *log) append(b []byte) (place int64) {
 // grow adds a segment for at least n bytes and gives up the oldest ones above
 // the ceiling.
 func (l *log) grow(n int) *segment {
-	s := l.pool.get(max(n, segmentBytes))
+	s := l.pool.get(max(n, int(min(segmentBytes, max(l.size, l.held)))))
 	s.start = l.end
 	l.held += int64(len(s.mem))
 	old := *l.table.Load()
@@ -105,6 +113,16 @@ func (l *log) replace(old []*segment, drop int, s *segment) {
 	}
 }
 
+// close gives up every segment; nothing is appended or read any more.
+func (l *log) close() {
+	old := *l.table.Load()
+	l.table.Store(new([]*segment))
+	l.held, l.first = 0, l.end
+	for _, gone := range old {
+		l.pool.retire(gone)
+	}
+}
+
 // publish lets readers see everything appended so far.
 func (l *log) publish() { l.head.Store(l.end) }
 
@@ -117,6 +135,9 @@ func (l *log) read(place int64) ([]byte, bool) {
 		return nil, true
 	}
 	segs := *l.table.Load()
+	if len(segs) == 0 {
+		return nil, false
+	}
 	if last := segs[len(segs)-1]; place >= last.start {
 		return last.slice(place, head), true
 	}

@@ -15,6 +15,7 @@ func newLog(ceiling int64) (*log, []*Mailbox) {
 	boxes := []*Mailbox{NewMailbox(func() {}), NewMailbox(func() {})}
 	l := &log{}
 	l.init(&pool{boxes: boxes}, ceiling)
+	l.size = segmentBytes
 	return l, boxes
 }
 

@@ -79,6 +79,7 @@ func newModel(t *testing.T, seed uint64) *model {
 	h := New(Options{LogBytes: 3 * segmentBytes, LogBytesTotal: 1 << 30, Heartbeat: time.Second}, []*Mailbox{m.box})
 	m.names = []string{"a", "b", "c"}[:1+m.rand.IntN(3)]
 	m.feed, m.sinks = openFeed(t, h, Spec{Topics: m.names, Format: frame.Format{Delete: frame.DeleteSkip}})
+	m.feed.log.size = []int64{segmentBytesMin, segmentBytes}[m.rand.IntN(2)]
 	m.feed.beatAt = m.now
 	m.r = m.feed.Reader(m.box)
 	for i := range m.names {
@@ -98,6 +99,7 @@ func newModel(t *testing.T, seed uint64) *model {
 type sourceFunc func(string, Sink)
 
 func (f sourceFunc) Tail(topic string, s Sink) { f(topic, s) }
+func (f sourceFunc) End(string, Sink)          {}
 
 func (m *model) step() {
 	switch n := m.rand.IntN(1000); {

@@ -6,7 +6,7 @@ import (
 	"tailcast/frame"
 )
 
-// sink is where one topic enters one feed.
+// sink is where one topic enters one feed. Once the feed has ended it is deaf.
 type sink struct {
 	feed  *Feed
 	group int
@@ -16,6 +16,9 @@ func (s *sink) Open(id frame.TopicID, parts []frame.Partition) {
 	f := s.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.ended {
+		return
+	}
 	s.begin(id, parts)
 	if t := &f.topics[s.group]; !t.open {
 		t.open = true
@@ -29,6 +32,9 @@ func (s *sink) Warm(id frame.TopicID, parts []frame.Partition) {
 	f := s.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.ended {
+		return
+	}
 	s.begin(id, parts)
 }
 
@@ -53,6 +59,9 @@ func (s *sink) Append(partition int32, recs []frame.Record) {
 	f := s.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.ended {
+		return
+	}
 	i := f.part(s.group, partition)
 	if i < 0 || f.parts[i].next == frame.Unknown {
 		f.advance(s.group, partition, recs[0].Offset)
@@ -116,6 +125,9 @@ func (s *sink) Advance(partition int32, next int64) {
 	f := s.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.ended {
+		return
+	}
 	if f.advance(s.group, partition, next) {
 		f.ids.Advance(s.group, partition, next)
 	}
@@ -147,6 +159,9 @@ func (s *sink) Lost(reason frame.Reason, lost []frame.Range, parts []frame.Parti
 	f := s.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.ended {
+		return
+	}
 	for _, p := range parts {
 		if i := f.part(s.group, p.ID); i >= 0 {
 			f.parts[i].next = p.Next
@@ -162,6 +177,9 @@ func (s *sink) Recreated(id frame.TopicID, parts []frame.Partition) {
 	f := s.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.ended {
+		return
+	}
 	t := &f.topics[s.group]
 	t.id, t.tag = id, frame.MakeTag(t.name, id)
 	f.forget(s.group)
@@ -208,5 +226,8 @@ func (s *sink) Flush() {
 	f := s.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.ended {
+		return
+	}
 	f.flush()
 }

@@ -37,7 +37,11 @@ type Sink interface {
 
 // Source is where records come from.
 type Source interface {
-	// Tail starts to read topic into sink, once per call, until the source is closed. It
-	// returns at once; a source that is away calls sink.Open when it is back.
+	// Tail starts to read topic into sink, once per call, until End or until the
+	// source is closed. It returns at once; a source that is away calls
+	// sink.Open when it is back.
 	Tail(topic string, sink Sink)
+	// End ends what a Tail of the same sink began. It returns at once; the sink
+	// may still be called for a moment.
+	End(topic string, sink Sink)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -19,6 +20,7 @@ type keeper struct {
 	lister *lister
 	failed int       // looks in a row that no broker answered
 	since  time.Time // since when something is unsettled
+	whole  time.Time // of the last look at every topic
 }
 
 // view is what one look found.
@@ -70,10 +72,18 @@ func pace(ctx context.Context, d time.Duration) {
 // the next.
 func (k *keeper) round(ctx context.Context) time.Duration {
 	t := k.t
-	if t.adopt() { // a topic that is read already opens at once, even if no broker answers
+	came, gone := t.adopt()
+	if came { // a topic that is read already opens at once, even if no broker answers
 		k.carryOut(ctx, func(r *reader) { r.announce() })
 	}
-	topics, err := k.lister.metadata(ctx, t.names())
+	if len(gone) > 0 {
+		k.carryOut(ctx, func(r *reader) { r.purge(gone) })
+	}
+	names := k.names(time.Now())
+	if names == nil {
+		return k.wait(time.Now())
+	}
+	topics, err := k.lister.metadata(ctx, names)
 	if ctx.Err() != nil {
 		return 0
 	}
@@ -88,9 +98,7 @@ func (k *keeper) round(ctx context.Context) time.Duration {
 	k.failed = 0
 	v := k.look(ctx, topics)
 	if zombie := t.zombie(v); zombie != "" {
-		if err := t.rebuild(ctx, zombie); err != nil {
-			t.log.LogAttrs(ctx, slog.LevelError, "the Kafka reader can't be replaced", slog.String("error", err.Error()))
-		}
+		k.rebuild(ctx, zombie)
 	}
 	k.carryOut(ctx, func(r *reader) { r.reconcile(v) })
 	return k.wait(v.at)
@@ -102,7 +110,7 @@ func (k *keeper) round(ctx context.Context) time.Duration {
 func (k *keeper) wait(now time.Time) time.Duration {
 	if !k.t.unsettled() {
 		k.since = time.Time{}
-		return k.t.cfg.Timing.Look
+		return k.whole.Add(k.t.cfg.Timing.Look).Sub(now)
 	}
 	if k.since.IsZero() {
 		k.since = now
@@ -183,20 +191,26 @@ func (k *keeper) carryOut(ctx context.Context, f func(*reader)) {
 	r := t.reader
 	t.mu.Unlock()
 	if r == nil {
-		if err := t.rebuild(ctx, "the last one could not be replaced"); err != nil {
-			t.log.LogAttrs(ctx, slog.LevelError, "the Kafka reader can't be replaced", slog.String("error", err.Error()))
-		}
+		k.rebuild(ctx, "the last one could not be replaced")
 		return
 	}
 	if err := r.do(ctx, func() { f(r) }); errors.Is(err, errStuck) {
-		if err := t.rebuild(ctx, err.Error()); err != nil {
-			t.log.LogAttrs(ctx, slog.LevelError, "the Kafka reader can't be replaced", slog.String("error", err.Error()))
-		}
+		k.rebuild(ctx, err.Error())
 	}
 }
 
-// adopt takes over new sinks and reports whether there were any.
-func (t *Tail) adopt() bool {
+// rebuild replaces the reader, which knows no partition then: the next look is at
+// every topic.
+func (k *keeper) rebuild(ctx context.Context, why string) {
+	k.whole = time.Time{}
+	if err := k.t.rebuild(ctx, why); err != nil {
+		k.t.log.LogAttrs(ctx, slog.LevelError, "the Kafka reader can't be replaced", slog.String("error", err.Error()))
+	}
+}
+
+// adopt takes over new sinks, reports whether there were any, and lets go of
+// those that end. gone are the topics that nobody reads any more.
+func (t *Tail) adopt() (came bool, gone []string) {
 	t.pendingMu.Lock()
 	list := t.pending
 	t.pending = nil
@@ -205,21 +219,48 @@ func (t *Tail) adopt() bool {
 	defer t.mu.Unlock()
 	for _, n := range list {
 		tp := t.topics[n.topic]
+		if n.ends {
+			if tp != nil {
+				tp.subs = slices.DeleteFunc(tp.subs, func(s subscription) bool { return s.sink == n.sink })
+			}
+			continue
+		}
 		if tp == nil {
 			tp = &topic{name: n.topic, state: Opening}
 			t.topics[n.topic] = tp
 		}
 		tp.subs = append(tp.subs, subscription{sink: n.sink})
+		came = true
 	}
-	return len(list) > 0
+	for _, n := range list {
+		if tp := t.topics[n.topic]; tp != nil && len(tp.subs) == 0 {
+			delete(t.topics, n.topic)
+			t.past += tp.records
+			gone = append(gone, n.topic)
+		}
+	}
+	return came, gone
 }
 
-func (t *Tail) names() []string {
+// names returns the topics to look at: all, or before that is due those that
+// can't wait, of thousands maybe the one that opens; nil if there are none.
+func (k *keeper) names(now time.Time) []string {
+	t := k.t
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	all := now.Sub(k.whole) >= t.cfg.Timing.Look || t.contact.reach != reachOK
+	if all {
+		k.whole = now
+	}
 	names := make([]string, 0, len(t.topics))
-	for name := range t.topics {
-		names = append(names, name)
+	for name, tp := range t.topics {
+		if all || tp.asked || tp.unsettled() {
+			tp.asked = false
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 && !all {
+		return nil
 	}
 	return names
 }
@@ -250,16 +291,23 @@ func (t *Tail) unsettled() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, tp := range t.topics {
-		if tp.state == Opening || tp.warm != nil || !tp.missingSince.IsZero() || tp.state == Failing && kerr.IsRetriable(tp.err) {
+		if tp.unsettled() {
 			return true
 		}
-		if tp.state != Tailing {
-			continue
-		}
-		for i := range tp.parts {
-			if p := &tp.parts[i]; p.next == frame.Unknown || p.outOfRange || p.leader == noLeader || !p.beyondAt.IsZero() {
-				return true
-			}
+	}
+	return false
+}
+
+func (tp *topic) unsettled() bool {
+	if tp.state == Opening || tp.warm != nil || !tp.missingSince.IsZero() || tp.state == Failing && kerr.IsRetriable(tp.err) {
+		return true
+	}
+	if tp.state != Tailing {
+		return false
+	}
+	for i := range tp.parts {
+		if p := &tp.parts[i]; p.next == frame.Unknown || p.outOfRange || p.leader == noLeader || !p.beyondAt.IsZero() {
+			return true
 		}
 	}
 	return false

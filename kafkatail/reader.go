@@ -384,6 +384,7 @@ func (r *reader) fault(topic string, partition int32, err error) {
 		t.deny(tp, err)
 	}
 	if kind == kindUnknownTopic || kind == kindDenied || kind == kindOutOfRange {
+		tp.asked = true
 		t.lookNow()
 	}
 	p := tp.part(partition)

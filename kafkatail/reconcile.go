@@ -31,6 +31,14 @@ func (r *reader) announce() {
 	}
 }
 
+// purge stops consuming topics that nobody reads any more. Reader only.
+func (r *reader) purge(topics []string) {
+	for _, name := range topics {
+		r.unpause(name)
+	}
+	r.cl.PurgeTopicsFromConsuming(topics...)
+}
+
 // reconcile makes what is read fit what a look found. Reader only: between two
 // polls, so that the positions it sets and the library's agree.
 func (r *reader) reconcile(v *view) {
@@ -51,11 +59,8 @@ func (r *reader) reconcile(v *view) {
 	}
 	t.mu.Unlock()
 
-	for _, name := range p.purge {
-		r.unpause(name)
-	}
 	if len(p.purge) > 0 {
-		r.cl.PurgeTopicsFromConsuming(p.purge...)
+		r.purge(p.purge)
 	}
 	r.seek()
 	r.cl.AddConsumePartitions(p.add)

@@ -77,6 +77,7 @@ func (t *Tail) Status() Status {
 	if t.contact.err != nil {
 		s.Error = t.contact.err.Error()
 	}
+	s.Counters.Records = t.past
 	for _, tp := range t.topics {
 		s.Topics = append(s.Topics, tp.status())
 		s.Counters.Records += tp.records

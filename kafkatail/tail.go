@@ -39,6 +39,8 @@ type Tail struct {
 	counters counters
 	history  History
 
+	presences presences
+
 	// A lock of its own: who calls Tail may hold locks that a sink wants.
 	pendingMu sync.Mutex
 	pending   []pending
@@ -46,15 +48,17 @@ type Tail struct {
 	// mu is held while sinks are called. Lock order: mu -> the sinks' locks.
 	mu      sync.Mutex
 	topics  map[string]*topic
+	past    uint64  // records of topics that are read no longer
 	reader  *reader // the one that may call sinks; nil before Run
 	contact contact
 	lastErr loggedErr
 }
 
-// pending is a sink that the keeper has not adopted yet.
+// pending is a sink that the keeper has not adopted yet, or not let go.
 type pending struct {
 	topic string
 	sink  hub.Sink
+	ends  bool
 }
 
 // counters only grow.
@@ -110,6 +114,7 @@ func New(cfg Config, logger *slog.Logger) (*Tail, error) {
 		kgo.DisableClientMetrics(), // KIP-714: brokers get none of ours
 		kgo.WithLogger(libraryLog{logger}),
 	}, sec...)
+	t.presences.init()
 	if err := kgo.ValidateOpts(t.opts...); err != nil {
 		return nil, fmt.Errorf("kafka client: %w", err)
 	}
@@ -141,9 +146,16 @@ func (t *Tail) History() *History { return &t.history }
 // Tail begins to read topic into sink. It returns at once and calls the sink
 // from another goroutine, for a topic that is read already at the position
 // where the reading is. Safe from any goroutine, before and during Run.
-func (t *Tail) Tail(topic string, sink hub.Sink) {
+func (t *Tail) Tail(topic string, sink hub.Sink) { t.enlist(pending{topic, sink, false}) }
+
+// End ends the reading of topic into sink. A topic without sinks is not read
+// any more; one that gets another sink later is read from its end again. Safe
+// from any goroutine.
+func (t *Tail) End(topic string, sink hub.Sink) { t.enlist(pending{topic, sink, true}) }
+
+func (t *Tail) enlist(p pending) {
 	t.pendingMu.Lock()
-	t.pending = append(t.pending, pending{topic, sink})
+	t.pending = append(t.pending, p)
 	t.pendingMu.Unlock()
 	t.lookNow()
 }
@@ -182,7 +194,10 @@ func (t *Tail) Run(ctx context.Context) error {
 	t.mu.Unlock()
 
 	k := keeper{t: t, lister: t.newLister(cl)}
+	var asking sync.WaitGroup
+	asking.Go(func() { t.answer(ctx, k.lister) })
 	k.run(ctx)
+	asking.Wait()
 	return t.retire()
 }
 

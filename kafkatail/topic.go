@@ -41,6 +41,7 @@ type topic struct {
 	okSince      time.Time // first look that found this incarnation
 	missingSince time.Time // first of an unbroken run of looks that did not find it
 	probeAt      time.Time // when a topic whose fetches are denied is tried again
+	asked        bool      // a fetch failed: the next look is at it, too
 
 	records   uint64 // appended
 	unflushed bool   // a sink was called since the last Flush

@@ -46,6 +46,7 @@ type tail struct {
 }
 
 func (s *tail) Tail(_ string, sink hub.Sink) { s.sink = sink }
+func (s *tail) End(string, hub.Sink)         {}
 
 // open makes n partitions known, all empty.
 func (s *tail) open(n int32) {

@@ -24,7 +24,7 @@ var rooms = map[string]struct {
 	"loop": {
 		may: []string{
 			"tailcast/http1", "tailcast/route", "tailcast/hub", "tailcast/frame",
-			"github.com/panjf2000/gnet/v2", "github.com/valyala/bytebufferpool", "golang.org/x/sys/unix",
+			"github.com/panjf2000/gnet/v2", "github.com/pires/go-proxyproto", "github.com/valyala/bytebufferpool", "golang.org/x/sys/unix",
 		},
 		not: []string{"net/http"},
 	},

@@ -7,7 +7,7 @@ import (
 
 // check holds the settings against each other.
 func (l *loader) check() error {
-	for _, check := range [...]func() error{l.checkKafka, l.checkListen, l.checkSizes, l.checkRoutes} {
+	for _, check := range [...]func() error{l.checkKafka, l.checkListen, l.checkProxy, l.checkSizes, l.checkRoutes} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -65,6 +65,20 @@ func (l *loader) checkListen() error {
 	if n, m := len(c.TLS.CertFiles), len(c.TLS.KeyFiles); n == 0 || n != m {
 		return l.fault([]string{"tls-cert", "tls-key", "listen-tls"},
 			"--listen-tls needs as many --tls-cert as --tls-key, at least one: there are %d and %d", n, m)
+	}
+	return nil
+}
+
+func (l *loader) checkProxy() error {
+	c := l.config
+	switch {
+	case c.Proxy == ProxyOff && len(c.ProxyTrusted) > 0:
+		return l.fault([]string{"proxy-trusted"}, "needs --proxy-protocol")
+	case c.Proxy != ProxyOff && len(c.ProxyTrusted) == 0:
+		return l.fault([]string{"proxy-protocol"}, "%s needs --proxy-trusted, the networks of the balancers: who sends a header says to be anyone", c.Proxy)
+	case c.Proxy == ProxyOptional && c.MaxConnsPerIP > 0:
+		return l.fault([]string{"max-conns-per-ip", "proxy-protocol"},
+			"with --proxy-protocol optional all clients of a balancer that sends no header would count as one address (use required)")
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ package config
 
 import (
 	"log/slog"
+	"net/netip"
 	"time"
 )
 
@@ -37,6 +38,9 @@ type Config struct {
 	Stall        time.Duration
 	NotSentLowat Size // 0: the kernel's
 	SndBuf       Size // 0: the kernel's
+
+	Proxy        ProxyProtocol
+	ProxyTrusted []netip.Prefix // not empty unless Proxy is ProxyOff
 
 	MaxConns      int // 0: from the limit of file descriptors
 	MaxConnsPerIP int // 0: no limit
@@ -116,6 +120,16 @@ const (
 	Plain       Mechanism = "PLAIN"
 	ScramSHA256 Mechanism = "SCRAM-SHA-256"
 	ScramSHA512 Mechanism = "SCRAM-SHA-512"
+)
+
+// ProxyProtocol is whether balancers say who their clients are.
+type ProxyProtocol string
+
+// The modes of the PROXY protocol.
+const (
+	ProxyOff      ProxyProtocol = "off"
+	ProxyOptional ProxyProtocol = "optional"
+	ProxyRequired ProxyProtocol = "required"
 )
 
 // LogFormat is the form of log lines.

@@ -61,6 +61,7 @@ func TestDefaults(t *testing.T) {
 		DrainDelay:    5 * time.Second,
 		LogLevel:      slog.LevelInfo,
 		LogFormat:     LogText,
+		Proxy:         ProxyOff,
 	}
 	if got := mustLoad(t, Serve, "--route /events=events", "", ""); !reflect.DeepEqual(*got, want) {
 		t.Errorf("serve:\n got %+v\nwant %+v", *got, want)
@@ -98,6 +99,8 @@ var samples = map[string]struct{ text, with string }{
 	"tls-cert":                       {"/a.pem,/b.pem", "--listen-tls=:1 --tls-key=a,b"},
 	"tls-key":                        {"/a.key,/b.key", "--listen-tls=:1 --tls-cert=a,b"},
 	"tls-client-ca":                  {"/ca.pem", "--listen-tls=:1 --tls-cert=a --tls-key=b"},
+	"proxy-protocol":                 {"required", "--proxy-trusted=::1"},
+	"proxy-trusted":                  {"10.0.0.0/8,192.0.2.7", "--proxy-protocol=required"},
 	"admin":                          {"[::1]:0", ""},
 	"loops":                          {"3", ""},
 	"max-conns":                      {"20000", ""},

@@ -184,8 +184,16 @@ func connSettings(c *Config) []setting {
 			help:  "most connections at once from one address; more are reset",
 			value: within(&c.MaxConnsPerIP, argNumber, parseInt, conns),
 		}, {
+			name: "proxy-protocol", def: string(ProxyOff),
+			help:  "whether the balancers of --proxy-trusted send a PROXY header (version 1 or 2) with each client's address; required refuses everybody else",
+			value: choice(&c.Proxy, ProxyOff, ProxyOptional, ProxyRequired),
+		}, {
+			name:  "proxy-trusted",
+			help:  "networks of those balancers; whoever is in them can say to be anyone",
+			value: list(&c.ProxyTrusted, "NETWORK", parseNetwork),
+		}, {
 			name: "header-timeout", def: "5s",
-			help: "time a client has for the TLS handshake, and again for the head of a request",
+			help: "time a client has for a PROXY header, the TLS handshake, and again for the head of a request",
 			value: within(&c.HeaderTimeout, argDuration, parseDuration, bound[time.Duration]{
 				min: 100 * time.Millisecond, max: time.Hour, why: "less cuts off distant clients, more holds dead ones",
 			}),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -155,6 +156,19 @@ func parseListenOrOff(text string) (string, error) {
 		return "", nil
 	}
 	return parseListen(text)
+}
+
+// parseNetwork reads a network, or one address.
+func parseNetwork(text string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(text)
+	if err != nil || p.Addr().Is4In6() || p != p.Masked() {
+		return p, fmt.Errorf("%s is not a network (use 10.0.0.0/8, 2001:db8::/32, 192.0.2.7)", quote(text))
+	}
+	return p, nil
 }
 
 // parseBroker reads the address of a broker. Without a port it is Kafka's.

@@ -42,6 +42,7 @@ type accepter struct {
 	accepted atomic.Uint64
 	full     atomic.Uint64 // refused: --max-conns
 	perIP    atomic.Uint64 // refused: --max-conns-per-ip
+	noProxy  atomic.Uint64 // refused: no PROXY header, or not from where one is taken
 	noTLS    atomic.Uint64 // refused: the handshake failed
 	lateTLS  atomic.Uint64 // refused: it did not end in time, or its place was needed
 	failed   atomic.Uint64 // refused by the system, at accept or after
@@ -117,7 +118,7 @@ func (a *accepter) start(plain, secure net.Listener) {
 		a.open(plain, a.pass)
 	}
 	if secure != nil {
-		a.handshakes = newHandshakes(a.srv.cfg.TLS, a.srv.cfg.HeaderTimeout, a.shaken)
+		a.handshakes = newHandshakes(a)
 		a.open(secure, a.handshakes.begin)
 	}
 }
@@ -185,6 +186,12 @@ func (a *accepter) shaken(in *arrival, err error) {
 	case errors.Is(err, errHandshakeBusy), errors.Is(err, errHandshakeLate):
 		a.lateTLS.Add(1)
 		in.reset()
+	case errors.Is(err, errProxyLimit):
+		a.perIP.Add(1)
+		in.reset()
+	case errors.Is(err, errNoProxy):
+		a.noProxy.Add(1)
+		in.reset()
 	default:
 		a.noTLS.Add(1)
 		_ = in.tcp.Close() // behind the alert
@@ -198,8 +205,18 @@ func (a *accepter) admit(in *arrival) bool {
 		a.full.Add(1)
 		return false
 	}
+	addr := addrOf(in.tcp)
+	switch trusted := a.srv.cfg.Proxy != ProxyOff && a.trusts(addr); {
+	case trusted: // its header says who counts
+		in.edge = &edge{proxy: true}
+		a.conns.Add(1)
+		return true
+	case a.srv.cfg.Proxy == ProxyRequired:
+		a.noProxy.Add(1)
+		return false
+	}
 	if limit := a.srv.cfg.MaxConnsPerIP; limit > 0 {
-		q := a.take(addrOf(in.tcp), limit)
+		q := a.take(addr, limit)
 		if q == nil {
 			a.perIP.Add(1)
 			return false
@@ -281,6 +298,6 @@ func (a *accepter) count() int64 { return a.conns.Load() }
 func (a *accepter) counts() (uint64, map[string]uint64) {
 	return a.accepted.Load(), map[string]uint64{
 		"max-conns": a.full.Load(), "max-conns-per-ip": a.perIP.Load(), "system": a.failed.Load(),
-		"tls": a.noTLS.Load(), "tls-timeout": a.lateTLS.Load(),
+		"proxy": a.noProxy.Load(), "tls": a.noTLS.Load(), "tls-timeout": a.lateTLS.Load(),
 	}
 }

@@ -23,6 +23,7 @@ const (
 	stateEnding                  // a stream whose last frame is still going out
 	stateLast                    // a stream whose end is held and still going out
 	stateLinger                  // our side is shut; what the peer still sends is discarded
+	stateProxy                   // the PROXY header is still to come
 	stateGone                    // closed; only a list of the past may still name it
 )
 
@@ -41,13 +42,15 @@ const (
 	closeSurplus                        // sent too much on a connection that streams
 	closeAge                            // ended after --max-age
 	closeDrain                          // ended because the node is stopping
+	closeLimit                          // its client has as many connections as it may
+	closeProxy                          // no PROXY header, or a wrong one
 	closeTLS                            // broke the TLS protocol, or was told of a fault by an alert
 	closeError                          // the socket failed
 	closeReasons
 )
 
 var closeNames = [closeReasons]string{
-	"peer", "done", "request", "timeout", "lag", "stall", "overwritten", "surplus", "age", "drain", "tls", "error",
+	"peer", "done", "request", "timeout", "lag", "stall", "overwritten", "surplus", "age", "drain", "limit", "proxy", "tls", "error",
 }
 
 // conn is one client connection. It belongs to the loop that took it; other
@@ -88,8 +91,10 @@ type conn struct {
 // edge is what only some connections have: those that came through something,
 // or are counted somewhere.
 type edge struct {
-	quota *quota   // of its address; nil while --max-conns-per-ip is off
-	tls   *session // nil on a plain connection
+	quota *quota     // of its address; nil while --max-conns-per-ip is off
+	tls   *session   // nil on a plain connection
+	proxy bool       // a PROXY header comes first
+	addr  netip.Addr // what that header says; not valid without
 }
 
 // hold keeps a copy of b to be written before the log's bytes.
@@ -173,6 +178,9 @@ func (c *conn) shut() error { return unix.Shutdown(int(c.fd), unix.SHUT_WR) }
 
 // addr is the client's address.
 func (c *conn) addr() netip.Addr {
+	if c.edge != nil && c.edge.addr.IsValid() {
+		return c.edge.addr
+	}
 	if a, ok := c.gc.RemoteAddr().(*net.TCPAddr); ok {
 		return a.AddrPort().Addr().Unmap()
 	}

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"runtime"
@@ -24,11 +25,9 @@ const handshakesMax = 1024
 // goroutine of its own, and hands them on. Half of the CPUs at most compute
 // for them, so that loops find one.
 type handshakes struct {
-	config  *tls.Config
-	timeout time.Duration
-	done    func(*arrival, error) // called once for each, from its goroutine
-	cpus    chan struct{}         // a place for each that may compute
-	wg      sync.WaitGroup
+	accepter *accepter     // gets each when it is done
+	cpus     chan struct{} // a place for each that may compute
+	wg       sync.WaitGroup
 
 	mu      sync.Mutex
 	running list.List // of *handshake, the oldest first
@@ -40,6 +39,7 @@ type handshake struct {
 	*net.TCPConn
 	all     *handshakes
 	place   *list.Element
+	early   []byte // read already
 	evicted atomic.Bool
 	gone    chan struct{} // closed with evicted
 }
@@ -47,18 +47,18 @@ type handshake struct {
 // What becomes of handshakes, beside those that succeed.
 var (
 	errHandshakeBusy = errors.New("another handshake needed its place")
+	errNoProxy       = errors.New("PROXY protocol")
 	errHandshakeLate = errors.New("the handshake did not end in time")
 )
 
-func newHandshakes(config *tls.Config, timeout time.Duration, done func(*arrival, error)) *handshakes {
-	cpus := max(1, runtime.GOMAXPROCS(0)/2)
-	return &handshakes{config: config, timeout: timeout, done: done, cpus: make(chan struct{}, cpus)}
+func newHandshakes(a *accepter) *handshakes {
+	return &handshakes{accepter: a, cpus: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 }
 
 // begin begins the handshake of a connection. One accepter calls it.
 func (h *handshakes) begin(a *arrival) {
 	hs := &handshake{TCPConn: a.tcp, all: h, gone: make(chan struct{})}
-	_ = hs.SetDeadline(time.Now().Add(h.timeout)) // it fails on a closed connection only
+	_ = hs.SetDeadline(time.Now().Add(h.accepter.srv.cfg.HeaderTimeout)) // it fails on a closed connection only
 	h.mu.Lock()
 	if h.running.Len() == handshakesMax {
 		h.evict(h.running.Front())
@@ -87,12 +87,7 @@ func (h *handshakes) evict(place *list.Element) {
 }
 
 func (h *handshakes) run(a *arrival, hs *handshake) {
-	s := newSession(hs, h.config)
-	var err error
-	if hs.compute() {
-		err = s.tls.Handshake()
-		hs.rest()
-	}
+	s, err := h.shake(a, hs)
 	h.mu.Lock()
 	if !hs.evicted.Load() {
 		h.running.Remove(hs.place)
@@ -112,7 +107,22 @@ func (h *handshakes) run(a *arrival, hs *handshake) {
 	default:
 		answerPlain(err)
 	}
-	h.done(a, err)
+	h.accepter.shaken(a, err)
+}
+
+// shake does what is to be done on the socket.
+func (h *handshakes) shake(a *arrival, hs *handshake) (*session, error) {
+	if a.edge != nil && a.edge.proxy {
+		if err := hs.readProxy(h.accepter, a.edge); err != nil {
+			return nil, fmt.Errorf("%w: %w", errNoProxy, err)
+		}
+	}
+	s := newSession(hs, h.accepter.srv.cfg.TLS)
+	if !hs.compute() {
+		return nil, errHandshakeBusy
+	}
+	defer hs.rest()
+	return s, s.tls.Handshake()
 }
 
 // compute waits for a CPU; false when the handshake was evicted.
@@ -129,6 +139,11 @@ func (hs *handshake) rest() { <-hs.all.cpus }
 
 // Read waits for the client without a CPU.
 func (hs *handshake) Read(b []byte) (int, error) {
+	if len(hs.early) > 0 {
+		n := copy(b, hs.early)
+		hs.early = hs.early[n:]
+		return n, nil
+	}
 	hs.rest()
 	n, err := hs.TCPConn.Read(b)
 	hs.all.cpus <- struct{}{}

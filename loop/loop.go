@@ -86,6 +86,9 @@ func (l *Loop) OnOpen(gc gnet.Conn) ([]byte, gnet.Action) {
 	l.all = append(l.all, c)
 	l.wheel.set(c, l.now+l.srv.cfg.HeaderTimeout)
 	ok = true
+	if c.edge != nil && c.edge.proxy && c.edge.tls == nil {
+		c.state = stateProxy
+	}
 	if s := c.session(); s != nil {
 		l.box.Enter()
 		ok = l.begin(c, s)

@@ -54,6 +54,8 @@ func (l *Loop) receive(c *conn, b []byte) bool {
 			b, ok = l.readHead(c, b)
 		case stateBody:
 			b, ok = l.readBody(c, b)
+		case stateProxy:
+			b, ok = l.readProxy(c, b)
 		default:
 			return l.discard(c, len(b))
 		}

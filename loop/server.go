@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/panjf2000/gnet/v2"
@@ -34,6 +35,8 @@ type Config struct {
 	Retry         time.Duration
 	Drain         time.Duration
 	TLS           *tls.Config // of Listen.TLS
+	Proxy         Proxy
+	ProxyTrusted  []netip.Prefix
 	Log           *slog.Logger
 }
 

@@ -79,7 +79,7 @@ func TestStats(t *testing.T) {
 			t.Errorf("%s is no close reason", why)
 		}
 	}
-	if accepted, refused := s.srv.Accepted(); accepted != 4 || len(refused) != 5 {
+	if accepted, refused := s.srv.Accepted(); accepted != 4 || len(refused) != 6 {
 		t.Errorf("accepted %d, refused %v", accepted, refused)
 	}
 }

@@ -207,7 +207,12 @@ func loopConfig(cfg *config.Config, log *slog.Logger) loop.Config {
 		Loops: loops, MaxConns: cfg.MaxConns, MaxConnsPerIP: cfg.MaxConnsPerIP,
 		NotSentLowat: int(cfg.NotSentLowat), SndBuf: int(cfg.SndBuf), MaxLag: int64(cfg.MaxLag), Stall: cfg.Stall,
 		HeaderTimeout: cfg.HeaderTimeout, MaxAge: cfg.MaxAge, Retry: cfg.Retry, Drain: cfg.Drain, Log: log,
+		Proxy: proxyModes[cfg.Proxy], ProxyTrusted: cfg.ProxyTrusted,
 	}
+}
+
+var proxyModes = map[config.ProxyProtocol]loop.Proxy{
+	config.ProxyOff: loop.ProxyOff, config.ProxyOptional: loop.ProxyOptional, config.ProxyRequired: loop.ProxyRequired,
 }
 
 func certsConfig(cfg *config.Config, log *slog.Logger) certs.Config {

@@ -3,8 +3,10 @@ package apptest
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"tailcast/internal/testkit"
 )
@@ -16,6 +18,7 @@ func TestResumeFromOtherGateways(t *testing.T) {
 	b := started(t, 2, "moved")
 	s := ready(t, b, "--route", "/events=moved")
 	probe := open(t, s, "/events")
+	begun := time.Now()
 	b.produce("moved", 0, 10)
 	b.produce("moved", 1, 10)
 	for range 20 {
@@ -44,6 +47,8 @@ func TestResumeFromOtherGateways(t *testing.T) {
 		wantRecords(t, conn, 0, 7, 10)
 		conn.Close()
 	}
+	since := open(t, s, "/events", fmt.Sprintf(`Last-Event-ID: [{"topic":"moved","partition":0,"timestamp":%d}]`, begun.UnixMilli()))
+	wantRecords(t, since, 0, 0, 10)
 	for _, id := range []string{"17", "AQ==", "[]", `[{"topic":"other","partition":0,"offset":7}]`} {
 		conn := open(t, s, "/events", "Last-Event-ID: "+id)
 		if e := conn.Next(t, patience); e.Type != "resync" || !strings.Contains(e.Data, `"unknown"`) {

@@ -332,22 +332,27 @@ func (l *Loop) start(c *conn, r *http1.Request, what *Serving) hub.Start {
 	case route.ResumeForeign:
 		start.Foreign = true
 	case route.ResumeGiven:
-		start.Position, start.Foreign = parseID(resume.ID)
+		goOn(&start, resume.ID)
 	}
 	return start
 }
 
-// parseID reads an id of ours, or of a gateway that clients come over from.
-func parseID(id []byte) (pos frame.Position, foreign bool) {
+// goOn has a stream go on behind an id of ours, or of a gateway that its client
+// comes over from.
+func goOn(start *hub.Start, id []byte) {
 	pos, err := frame.ParseID(id)
 	if err == nil {
-		return pos, false
+		start.Position = pos
+		return
 	}
 	other, err := frame.ParseForeignID(id)
 	if err != nil {
-		return nil, true
+		start.Foreign = true
+		return
 	}
-	return other.Position, false
+	if start.Position = other.Position; other.Since > 0 {
+		start.Policy, start.Asked = hub.Policy{From: hub.FromTime, N: other.Since}, true
+	}
 }
 
 // chosenStart has a stream begin where its client asks to, if it does.

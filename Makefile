@@ -66,6 +66,14 @@ test-clients: ## Run the tests with kcat, kafkajs and Chromium (needs them and N
 bench: ## Run the micro-benchmarks into bench.txt (PKG, RUN, COUNT)
 	go test -run '^$$' -bench '$(RUN)' -benchmem -count $(COUNT) $(PKG) | tee bench.txt
 
+.PHONY: guard
+guard: ## Compare instructions and allocations of the hot functions with the baseline (needs valgrind for the instructions)
+	go run ./internal/guard
+
+.PHONY: guard-update
+guard-update: ## Rewrite that baseline, internal/guard/baseline.txt
+	go run ./internal/guard -update
+
 .PHONY: golden
 golden: ## Rewrite golden files and generated docs, then read the diff
 	go test ./frame ./config -update

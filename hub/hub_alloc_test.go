@@ -4,6 +4,7 @@ package hub
 
 import (
 	"testing"
+	"time"
 
 	"tailcast/frame"
 )
@@ -43,6 +44,7 @@ func TestReaderAllocs(t *testing.T) {
 	took := make([]*Reader, 0, 4)
 	times := make([]int64, 0, 4000)
 	dst := make([]byte, 0, 4096)
+	now := time.Now()
 	last := f.behind(100)
 	tags := frame.Position{{Tag: frame.MakeTag("events", topicID(2))}}
 	for _, c := range []struct {
@@ -55,6 +57,12 @@ func TestReaderAllocs(t *testing.T) {
 		{"Read of the newest", func() { g.r.Read(g.r.Head() - 1) }},
 		{"Read of the oldest", func() { g.r.Read(g.feed.log.first) }},
 		{"Times", func() { g.r.seen -= 100; times = g.r.Times(times[:0]) }},
+		{"Boundary", func() { g.r.Boundary(g.feed.log.first + 1) }},
+		{"a heartbeat", func() {
+			now = now.Add(testOptions.Heartbeat)
+			g.feed.tick(now)
+			took = g.box.Take(took[:0])
+		}},
 		{"Records", func() { g.r.Records(g.feed.log.first, g.r.Head()) }},
 		{"Attach at the head", func() { g.r.Attach(Start{}, 1000, dst) }},
 		{"Attach with an id", func() { g.r.Attach(Start{Position: last}, 1000, dst) }},
@@ -65,7 +73,21 @@ func TestReaderAllocs(t *testing.T) {
 			t.Errorf("%s: %v allocations", c.name, allocs)
 		}
 	}
-	if g.r.LagMark() != 0 {
-		t.Error("the mark moved without a tick")
+}
+
+// TestOwnStepAllocs: a personal stream costs some allocations, its events none.
+func TestOwnStepAllocs(t *testing.T) {
+	g := newRig(t, testOptions, "events")
+	f := newFeeder(g.sinks[0], 2)
+	f.append(3000)
+	g.sinks[0].Flush()
+	dst := make([]byte, 0, 64<<10)
+	run := func(n int) float64 {
+		start := Start{Position: f.behind(0)}
+		start.Position[0].Parts[0].Next -= int64(n)
+		return testing.AllocsPerRun(100, func() { dst = lacking(t, g, start, dst, n) })
+	}
+	if few, many := run(10), run(1000); many > few {
+		t.Errorf("%v allocations for 1000 events, %v for 10", many, few)
 	}
 }

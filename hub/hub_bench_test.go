@@ -6,11 +6,21 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"tailcast/frame"
 )
 
-var benchOptions = Options{LogBytes: 64 << 20, LogBytesTotal: 1 << 30, Heartbeat: testOptions.Heartbeat}
+// benchRig is a rig of the default size, and how many records of 200 bytes
+// more than fill its log; with -short they are few, for who counts instructions.
+func benchRig(b *testing.B) (g *rig, full int) {
+	opts := Options{LogBytes: 64 << 20, LogBytesTotal: 1 << 30, Heartbeat: testOptions.Heartbeat}
+	full = 400_000
+	if testing.Short() {
+		opts.LogBytes, full = opts.LogBytes/16, full/16
+	}
+	return newRig(b, opts, "events"), full
+}
 
 // feeder appends records of 200 bytes round the partitions of an open topic.
 type feeder struct {
@@ -56,9 +66,9 @@ func (f *feeder) behind(n int) frame.Position {
 func BenchmarkAppend(b *testing.B) {
 	for _, n := range []int{1, 12, 100} {
 		b.Run(fmt.Sprintf("parts=%d/size=200", n), func(b *testing.B) {
-			g := newRig(b, benchOptions, "events")
+			g, full := benchRig(b)
 			f := newFeeder(g.sinks[0], n)
-			f.append(400_000) // the log is full, and segments are used again
+			f.append(full) // segments are used again
 			b.SetBytes(200)
 			b.ReportAllocs()
 			i := 0
@@ -72,11 +82,29 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
+// BenchmarkFlush is what a batch of records costs beside them: the head is
+// published, the loop marked and woken, and the mark taken.
+func BenchmarkFlush(b *testing.B) {
+	g, full := benchRig(b)
+	f := newFeeder(g.sinks[0], 1)
+	f.append(full)
+	took := make([]*Reader, 0, 4)
+	b.ReportAllocs()
+	for b.Loop() {
+		f.append(1)
+		g.sinks[0].Flush()
+		took = g.box.Take(took[:0])
+	}
+	if len(took) != 1 {
+		b.Fatal("not marked")
+	}
+}
+
 // BenchmarkRead is what each stream pays in a pass for finding its bytes.
 func BenchmarkRead(b *testing.B) {
-	g := newRig(b, benchOptions, "events")
+	g, full := benchRig(b)
 	f := newFeeder(g.sinks[0], 1)
-	f.append(400_000)
+	f.append(full)
 	g.sinks[0].Flush()
 	depth := map[string]int64{
 		"newest": g.r.Head() - 1,
@@ -117,12 +145,16 @@ func background(f func()) (stop func()) {
 
 // BenchmarkAttach is what a reconnecting client costs under the feed's lock.
 func BenchmarkAttach(b *testing.B) {
+	deep := 10_000
+	if testing.Short() {
+		deep = 1000
+	}
 	for _, n := range []int{1, 12, 100} {
-		for _, behind := range []int{0, 100, 10_000} {
+		for _, behind := range []int{0, 100, deep} {
 			b.Run(fmt.Sprintf("parts=%d/behind=%d", n, behind), func(b *testing.B) {
-				g := newRig(b, benchOptions, "events")
+				g, full := benchRig(b)
 				f := newFeeder(g.sinks[0], n)
-				f.append(400_000)
+				f.append(full)
 				g.sinks[0].Flush()
 				start := Start{Position: f.behind(behind)}
 				var dst []byte
@@ -137,8 +169,8 @@ func BenchmarkAttach(b *testing.B) {
 		}
 	}
 	b.Run("parts=100/latest", func(b *testing.B) {
-		g := newRig(b, benchOptions, "events")
-		newFeeder(g.sinks[0], 100).append(400_000)
+		g, full := benchRig(b)
+		newFeeder(g.sinks[0], 100).append(full)
 		var dst []byte
 		b.ReportAllocs()
 		for b.Loop() {
@@ -147,14 +179,55 @@ func BenchmarkAttach(b *testing.B) {
 	})
 }
 
+// BenchmarkOwnStep is what a personal stream costs that lacks 100 records of
+// one partition and has all of the others.
+func BenchmarkOwnStep(b *testing.B) {
+	for _, n := range []int{2, 12} {
+		b.Run(fmt.Sprintf("parts=%d", n), func(b *testing.B) {
+			g, full := benchRig(b)
+			f := newFeeder(g.sinks[0], n)
+			f.append(full)
+			g.sinks[0].Flush()
+			start := Start{Position: f.behind(0)}
+			start.Position[0].Parts[0].Next -= 100
+			var dst []byte
+			b.ReportAllocs()
+			for b.Loop() {
+				dst = lacking(b, g, start, dst, 100)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(100*b.N), "ns/event")
+		})
+	}
+}
+
+// lacking attaches a personal stream that lacks n records of the log and runs
+// it until it is shared.
+func lacking(t testing.TB, g *rig, start Start, dst []byte, n int) []byte {
+	at, dst := g.r.Attach(start, 1500, dst[:0])
+	if at.Own == nil {
+		t.Fatal("the stream is not personal")
+	}
+	events := 0
+	for state := OwnMore; state != OwnShared; events += at.Own.Events() {
+		if dst, state = at.Own.Step(dst[:0], 32<<10, time.Time{}); state != OwnMore && state != OwnShared {
+			t.Fatalf("state %v", state)
+		}
+	}
+	at.Own.Close()
+	if events != n {
+		t.Fatalf("%d events, want %d", events, n)
+	}
+	return dst
+}
+
 // BenchmarkFind is the search alone, at random depths: every probe of it may
 // miss the processor's cache.
 func BenchmarkFind(b *testing.B) {
 	for _, n := range []int{1, 12, 100} {
 		b.Run(fmt.Sprintf("parts=%d", n), func(b *testing.B) {
-			g := newRig(b, benchOptions, "events")
+			g, full := benchRig(b)
 			f := newFeeder(g.sinks[0], n)
-			f.append(400_000)
+			f.append(full)
 			g.sinks[0].Flush()
 			held := g.feed.index.entries.len()
 			rnd := rand.New(rand.NewPCG(1, 1))
@@ -181,9 +254,9 @@ func BenchmarkFind(b *testing.B) {
 func BenchmarkLocked(b *testing.B) {
 	for _, appending := range []bool{false, true} {
 		b.Run(fmt.Sprintf("records/appending=%v", appending), func(b *testing.B) {
-			g := newRig(b, benchOptions, "events")
+			g, full := benchRig(b)
 			f := newFeeder(g.sinks[0], 1)
-			f.append(400_000)
+			f.append(full)
 			g.sinks[0].Flush()
 			if appending {
 				batch := make([]frame.Record, 256)

@@ -3,12 +3,15 @@
 package loop
 
 import (
+	"fmt"
 	"runtime"
 	"testing"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"tailcast/hub"
 )
 
 // noAllocs runs f often enough that what grows has grown.
@@ -134,6 +137,67 @@ func TestNoAllocsForRequests(t *testing.T) {
 	if !p.near.open || r.l.counts.answers[0] != 0 || r.l.counts.answers[3] != 2*801 {
 		t.Errorf("open: %t, answers %v", p.near.open, r.l.counts.answers)
 	}
+}
+
+// TestNoAllocsForPersonalEvents: a personal stream costs some allocations, its
+// events none.
+func TestNoAllocsForPersonalEvents(t *testing.T) {
+	r := newRig(t, nil)
+	aside(r, 300, 0)
+	buf := make([]byte, 64<<10)
+	resume := func(from int) float64 {
+		id := fmt.Sprintf("Last-Event-ID: v1:0-299.1-%d", from)
+		return testing.AllocsPerRun(50, func() {
+			p := r.dial().get("/events", id)
+			p.discard(buf)
+			p.hangUp()
+		})
+	}
+	before := r.l.counts.events
+	few, many := resume(289), resume(89)
+	if got := r.l.counts.events - before; got != 51*(10+210) {
+		t.Fatalf("%d events", got)
+	}
+	if many > few+1 { // the rig's own lists grow now and then
+		t.Errorf("%v allocations for 210 events, %v for 10", many, few)
+	}
+}
+
+// TestNoAllocsForAdmission: streams that waited are placed when their feed opens.
+func TestNoAllocsForAdmission(t *testing.T) {
+	r := newRig(t, nil)
+	peers := r.crowd(100, "HTTP/1.1")
+	s := r.l.feeds[r.feeds[0]]
+	r.open(1)
+	r.settle()
+	buf := make([]byte, 64<<10)
+	start := new(hub.Start)
+	noAllocs(t, "admission", func() {
+		for _, p := range peers { // back to where they were
+			r.l.unlist(p.c)
+			s.waiting.add(p.c)
+			p.c.resume = start
+		}
+		r.l.pass(s.reader)
+		r.settle()
+		for _, p := range peers {
+			p.discard(buf)
+		}
+	})
+	if s.live.len() != len(peers) || s.waiting.len() != 0 {
+		t.Errorf("%d live, %d wait", s.live.len(), s.waiting.len())
+	}
+}
+
+// TestNoAllocsForCounts: latency and what others read.
+func TestNoAllocsForCounts(t *testing.T) {
+	r := newRig(t, nil)
+	times := []int64{1, 5, -1, 1 << 40}
+	noAllocs(t, "counts", func() {
+		r.l.counts.observe(times, 100)
+		r.l.counts.answered(200)
+		r.l.stats.publish(&r.l.counts, time.Now())
+	})
 }
 
 // TestIdleTurnAllocatesNothing, with a deadline that is moved.

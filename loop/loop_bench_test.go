@@ -7,10 +7,19 @@ import (
 	"time"
 )
 
+// benchStreams is how many streams there are; with -short they are one slice of
+// a pass, so that it does the same whatever the clock says.
+func benchStreams() int {
+	if testing.Short() {
+		return clockEvery - 1
+	}
+	return 1000
+}
+
 func BenchmarkPass(b *testing.B) {
 	for _, events := range []int{1, 8, 32} {
-		b.Run(fmt.Sprintf("streams=1000/events=%d", events), func(b *testing.B) {
-			benchmarkPass(b, events, func(r *rig) []*peer { return r.crowd(1000, "HTTP/1.1") })
+		b.Run(fmt.Sprintf("events=%d", events), func(b *testing.B) {
+			benchmarkPass(b, events, func(r *rig) []*peer { return r.crowd(benchStreams(), "HTTP/1.1") })
 		})
 	}
 }
@@ -18,9 +27,9 @@ func BenchmarkPass(b *testing.B) {
 // BenchmarkPassTLS is the same to streams with TLS.
 func BenchmarkPassTLS(b *testing.B) {
 	for _, events := range []int{1, 8, 32} {
-		b.Run(fmt.Sprintf("streams=1000/events=%d", events), func(b *testing.B) {
+		b.Run(fmt.Sprintf("events=%d", events), func(b *testing.B) {
 			benchmarkPass(b, events, func(r *rig) (peers []*peer) {
-				for range 1000 {
+				for range benchStreams() {
 					peers = append(peers, r.dialTLS(req("GET /events HTTP/1.1")))
 				}
 				return peers
@@ -59,7 +68,7 @@ func benchmarkPass(b *testing.B, events int, crowd func(*rig) []*peer) {
 func BenchmarkPassNothing(b *testing.B) {
 	r := newRig(b, nil)
 	r.open(1)
-	peers := r.crowd(1000, "HTTP/1.1")
+	peers := r.crowd(benchStreams(), "HTTP/1.1")
 	s := r.l.feeds[r.feeds[0]]
 	n := 0
 	for b.Loop() {
@@ -75,7 +84,7 @@ func BenchmarkPassNothing(b *testing.B) {
 func BenchmarkLook(b *testing.B) {
 	r := newRig(b, nil)
 	r.open(1)
-	peers := r.crowd(1000, "HTTP/1.1")
+	peers := r.crowd(benchStreams(), "HTTP/1.1")
 	r.produce(0, strings.Repeat("x", 500_000))
 	r.settle()
 	if r.l.lagging.len() != len(peers) {
@@ -97,10 +106,32 @@ func BenchmarkLook(b *testing.B) {
 func BenchmarkOpen(b *testing.B) {
 	r := newRig(b, nil)
 	r.open(1)
-	r.crowd(1000, "HTTP/1.1")
+	r.crowd(benchStreams(), "HTTP/1.1")
 	r.produce(0, "one", "two")
+	request := req("GET /events HTTP/1.1", "Last-Event-ID: v1:0-0")
+	p := r.dial()
 	b.ReportAllocs()
 	for b.Loop() {
-		r.dial().get("/events", "Last-Event-ID: v1:0-0").hangUp()
+		p.send(request)
+		p.anew()
+	}
+}
+
+// BenchmarkPersonal opens and closes a stream that lacks 100 events of the log
+// and gets them with ids of its own.
+func BenchmarkPersonal(b *testing.B) {
+	r := newRig(b, nil)
+	aside(r, 300, 200)
+	request := req("GET /events HTTP/1.1", "Last-Event-ID: v1:0-299.1-199")
+	p := r.dial()
+	buf := make([]byte, 64<<10)
+	b.ReportAllocs()
+	for b.Loop() {
+		p.send(request)
+		if p.c.own != nil {
+			b.Fatal("it has not joined the others")
+		}
+		p.discard(buf)
+		p.anew()
 	}
 }

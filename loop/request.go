@@ -389,7 +389,8 @@ func (l *Loop) place(c *conn, start hub.Start, retry int) bool {
 		return false
 	}
 	if at.Waiting {
-		c.resume = &start
+		kept := start // so that only those that wait pay for it
+		c.resume = &kept
 		c.stream.waiting.add(c)
 		return true
 	}

@@ -267,6 +267,14 @@ func (p *peer) hangUp() {
 	_ = p.r.l.el.Close(p.near)
 }
 
+// anew makes the connection another one, on the same socket.
+func (p *peer) anew() {
+	p.r.l.OnClose(p.near, nil)
+	*p.c = conn{}
+	p.r.srv.accepter.conns.Add(1)
+	p.r.l.OnOpen(p.near)
+}
+
 // crowd opens n streams of the first feed.
 func (r *rig) crowd(n int, version string) []*peer {
 	r.t.Helper()

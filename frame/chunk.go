@@ -44,6 +44,14 @@ func Measure(frame []byte) Extents {
 	return x
 }
 
+// PositionID returns the position in the id of a frame that has one, without
+// the record's key (Format.KeyID): it is somebody's. It aliases frame.
+func PositionID(frame []byte) []byte {
+	x := Measure(frame)
+	id := frame[x.Head+len(idField) : x.Head+x.ID]
+	return id[len(keyOf(id)) : len(id)-len("\n")]
+}
+
 // Len returns the length of the first frame in b, which holds one or more
 // whole frames: how a reader of the log steps from one to the next.
 func Len(b []byte) int {

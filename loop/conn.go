@@ -75,13 +75,14 @@ type conn struct {
 	list     *roster     // of streams, or Loop.lagging, if one of them holds it
 	in       *inbound    // request bytes that are not a whole request yet; nil most of the time
 
-	stream  *streams                   // the feed's streams on this loop; nil before the stream
-	place   int64                      // of the next byte of the log; a frame's first byte while pending is not empty
-	endAt   int64                      // stateEnding: the frame boundary to stop at
-	pending *bytebufferpool.ByteBuffer // the stream's own bytes, to be written before the log's
-	resume  *hub.Start                 // where a waiting stream asked to go on
-	own     *hub.Own                   // the stream is personal, and place means nothing
-	wroteAt int64                      // tick at which the socket last took bytes
+	stream   *streams                   // the feed's streams on this loop; nil before the stream
+	place    int64                      // of the next byte of the log; a frame's first byte while pending is not empty
+	endAt    int64                      // stateEnding: the frame boundary to stop at
+	pending  *bytebufferpool.ByteBuffer // the stream's own bytes, to be written before the log's
+	resume   *hub.Start                 // where a waiting stream asked to go on
+	own      *hub.Own                   // the stream is personal, and place means nothing
+	filtered *filtered                  // nil: the stream gets every record
+	wroteAt  int64                      // tick at which the socket last took bytes
 
 	// The loop's wheel.
 	due                  int64 // tick of its deadline, 0 without

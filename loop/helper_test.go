@@ -84,6 +84,36 @@ type setup struct {
 	waits   waits
 	feeds   int // at /f0, /f1 and so on; the first is at /events too
 	origins []string
+	filters []pathFilter // of more routes of the first feed
+}
+
+// pathFilter is a route with a filter; an item is terms field=template.
+type pathFilter struct {
+	path  string
+	items [][]string
+}
+
+func (p pathFilter) filter(t testing.TB) (x Filter) {
+	t.Helper()
+	for _, terms := range p.items {
+		var item []FilterTerm
+		for _, term := range terms {
+			field, value, _ := strings.Cut(term, "=")
+			f := hub.Field{Kind: hub.KeyField}
+			if name, ok := strings.CutPrefix(field, "headers."); ok {
+				f = hub.Field{Kind: hub.HeaderField, Name: name}
+			} else if name, ok := strings.CutPrefix(field, "json."); ok {
+				f = hub.Field{Kind: hub.JSONField, Name: name}
+			}
+			template, err := route.ParseTemplate(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			item = append(item, FilterTerm{Field: f, Value: template})
+		}
+		x = append(x, item)
+	}
+	return x
 }
 
 // site is a running server. Its tail is that of the first feed.
@@ -159,7 +189,13 @@ func (s *site) serve(h *hub.Hub, as *setup) Site {
 	routes := []route.Route{{Path: "/events", CORS: cors}, {Path: "/a b", CORS: cors}}
 	for i := range as.feeds {
 		tl := &tail{topic: fmt.Sprint("t", i)}
-		f, err := h.Open(hub.Spec{Topics: []string{tl.topic}}, tl)
+		spec := hub.Spec{Topics: []string{tl.topic}}
+		if i == 0 {
+			for _, p := range as.filters {
+				spec.Fields = append(spec.Fields, p.filter(s.t).Fields()...)
+			}
+		}
+		f, err := h.Open(spec, tl)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -167,6 +203,9 @@ func (s *site) serve(h *hub.Hub, as *setup) Site {
 		routes = append(routes, route.Route{Path: fmt.Sprint("/f", i), Feed: i, CORS: cors})
 	}
 	s.tail = s.tails[0]
+	for i, p := range as.filters {
+		routes = append(routes, route.Route{Path: p.path, Feed: as.feeds + i, CORS: cors})
+	}
 	table, err := route.NewTable(routes)
 	if err != nil {
 		s.t.Fatal(err)
@@ -176,6 +215,9 @@ func (s *site) serve(h *hub.Hub, as *setup) Site {
 		serve := as.serving
 		serve.Feed = f
 		serves = append(serves, serve)
+	}
+	for _, p := range as.filters {
+		serves = append(serves, Serving{Feed: s.feeds[0], Filter: p.filter(s.t)})
 	}
 	return Site{Routes: table, Serves: serves, CORS: cors}
 }

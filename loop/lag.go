@@ -92,9 +92,18 @@ func (l *Loop) judge(c *conn) {
 	case c.state != stateStream:
 	case l.since(c.wroteAt) > l.srv.cfg.Stall:
 		l.drop(c, closeStall)
-	case c.own == nil && !c.behind && c.place+l.srv.cfg.MaxLag < c.stream.reader.LagMark():
+	case c.own == nil && !c.behind && l.tooFar(c):
 		l.drop(c, closeLag)
 	}
+}
+
+// tooFar reports whether a stream is further behind than --max-lag allows: in
+// the log where its head was a while ago, or in what was for it then.
+func (l *Loop) tooFar(c *conn) bool {
+	if c.filtered != nil {
+		return l.owesTooMuch(c)
+	}
+	return c.place+l.srv.cfg.MaxLag < c.stream.reader.LagMark()
 }
 
 // drop ends a stream at once with RST, so that the kernel keeps nothing for it.

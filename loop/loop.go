@@ -57,6 +57,8 @@ type Loop struct {
 	values route.Values // of the request, once its route is found; the path's alias path
 	marked []*hub.Reader
 	owns   []*hub.Own
+	found  []*hub.Watch
+	pieces []piece
 	times  []int64
 	out    []byte // an answer, a head with its first block, re-framed events
 	sealed []byte // records that a session made, until its socket took them

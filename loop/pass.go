@@ -22,6 +22,7 @@ func (l *Loop) detach(c *conn) {
 	if s == nil {
 		return
 	}
+	l.unfile(c)
 	c.stream = nil
 	l.counts.streams--
 	s.reader.Detached()
@@ -84,6 +85,13 @@ func (l *Loop) slice(s *streams) (done bool) {
 			l.serve(c, &s.idle)
 		} else if c := s.reading.next(); c != nil && s.beating {
 			l.serve(c, &s.reading)
+		} else if c := s.matched.next(); c != nil {
+			l.serve(c, &s.matched)
+		} else if s.matcher.at < s.matcher.end {
+			l.match(s)
+			return false
+		} else if c := s.quiet.next(); c != nil && s.beating {
+			l.beatQuiet(c)
 		} else {
 			return true
 		}

@@ -42,7 +42,7 @@ func (l *Loop) stepOwn(c *conn) pumpResult {
 		var state hub.OwnState
 		l.out, state = c.own.Step(l.out[:0], ownStepBytes, l.began.Add(l.now))
 		l.counts.events += uint64(c.own.Events())
-		budget -= len(l.out)
+		budget -= max(len(l.out), ownStepBytes) // a filtered one may look at many and take none
 		if len(l.out) > 0 {
 			l.holdFrames(c, l.out)
 			if got := l.flush(c); got == pumpBroken || got == pumpFull && state != hub.OwnShared {
@@ -52,6 +52,12 @@ func (l *Loop) stepOwn(c *conn) pumpResult {
 		switch state {
 		case hub.OwnShared:
 			c.place, c.behind = c.own.Place(), true
+			if c.filtered != nil {
+				l.file(c, c.own.Label())
+				if c.own.Moved() {
+					c.filtered.told = 0
+				}
+			}
 			l.disown(c)
 			return l.pump(c)
 		case hub.OwnIdle:
@@ -61,6 +67,7 @@ func (l *Loop) stepOwn(c *conn) pumpResult {
 		case hub.OwnMore:
 		}
 	}
+	c.wroteAt = l.tick() // it is not the socket that refuses
 	return pumpMore
 }
 
@@ -104,7 +111,11 @@ func (l *Loop) after(c *conn, got pumpResult) {
 	switch got {
 	case pumpCaughtUp:
 		c.behind = false
-		l.enlist(c, &c.stream.live)
+		if c.filtered != nil {
+			l.enlist(c, &c.stream.quiet)
+		} else {
+			l.enlist(c, &c.stream.live)
+		}
 	case pumpIdle:
 		l.enlist(c, &c.stream.idle)
 	case pumpReading:

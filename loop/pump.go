@@ -31,6 +31,9 @@ func (l *Loop) pump(c *conn) pumpResult {
 	if c.state == stateLast {
 		return l.notify(c)
 	}
+	if c.filtered != nil {
+		return l.pumpFiltered(c)
+	}
 	for budget := pumpBytesMax; budget > 0; {
 		b, ok := c.stream.reader.Read(c.place)
 		if !ok {

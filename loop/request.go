@@ -298,6 +298,13 @@ func (l *Loop) open(c *conn, r *http1.Request, what *Serving) bool {
 			return l.refused(c, r, err)
 		}
 	}
+	if what.Filter != nil {
+		filter, err := what.Filter.of(feed, &l.values)
+		if err != nil {
+			return l.refused(c, r, err)
+		}
+		c.filtered = &filtered{Watch: hub.Watch{Filter: filter, Conn: c}}
+	}
 	c.plain = r.Minor == 0
 	l.out = http1.AppendStreamHead(l.out[:0], r.Minor, l.date.at(l), l.fields)
 	l.counts.answered(200)
@@ -306,6 +313,9 @@ func (l *Loop) open(c *conn, r *http1.Request, what *Serving) bool {
 	}
 	start := l.start(c, r, what)
 	c.owesLive = start.Policy.From != hub.FromLatest
+	if c.filtered != nil {
+		start.Filter = c.filtered.Filter
+	}
 	l.putInbound(c)
 	c.state = stateStream
 	l.wheel.clear(c)
@@ -393,6 +403,9 @@ func (l *Loop) place(c *conn, start hub.Start, retry int) bool {
 		c.resume = &kept
 		c.stream.waiting.add(c)
 		return true
+	}
+	if c.filtered != nil && at.Own == nil {
+		l.file(c, at.Label)
 	}
 	switch got := l.pump(c); got {
 	case pumpOverwritten:

@@ -300,3 +300,18 @@ func (s *tail) appender(size int) func(n int) {
 		s.sink.Flush()
 	}
 }
+
+// sip is read of one buffer at most.
+func (p *peer) sip() (got string, ended bool) {
+	p.r.t.Helper()
+	n, err := unix.Read(p.fd, p.buf)
+	switch {
+	case err == unix.EAGAIN:
+		return "", false
+	case err == unix.ECONNRESET || err == nil && n == 0:
+		return "", true
+	case err != nil:
+		p.r.t.Fatal(err)
+	}
+	return string(p.buf[:n]), false
+}

@@ -60,6 +60,10 @@ type Serving struct {
 	// It borrows v, waits for nothing, and is called by any loop. Its errors are
 	// *route.Refusal, which answer the request.
 	Open func(v *route.Values) (*hub.Feed, error)
+
+	// Filter says what streams get of the feed, which was opened with its
+	// Fields; nil: all of it.
+	Filter Filter
 }
 
 // Server is the listener and the loops of one process.

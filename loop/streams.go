@@ -13,7 +13,10 @@ type streams struct {
 	waiting roster // the feed is not open yet
 	idle    roster // personal, with nothing to write until the feed has something new
 	reading roster // personal, waiting for history
-	n       int    // all of them, those in Loop.lagging too
+	quiet   roster // filtered, with everything that is for them
+	matched roster // filtered, for which the pass that runs found something
+	matcher matcher
+	n       int // all of them, those in Loop.lagging too
 
 	passing bool          // a pass runs: the loop's list of passes holds it
 	again   bool          // marked while the pass ran: run another
@@ -33,6 +36,11 @@ func (s *streams) begin(now time.Duration) {
 	s.waiting.rewind()
 	s.idle.rewind()
 	s.reading.rewind()
+	s.quiet.rewind()
+	s.matched.rewind()
+	if s.matcher.table.Len() > 0 {
+		s.matcher.end = s.reader.LabelHead()
+	}
 	if s.beating = s.beatAt == 0 || now-s.beatAt >= beatEvery; s.beating {
 		s.beatAt = now
 	}

@@ -1,0 +1,396 @@
+package loop
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tailcast/frame"
+)
+
+// filters are routes for most tests of filters.
+var filters = []pathFilter{
+	{"/key/{user}", [][]string{{"key={user}"}}},
+	{"/header", [][]string{{"headers.region={region}"}}},
+	{"/json", [][]string{{"json.tenant.id={tenant}"}}},
+	{"/literal", [][]string{{"key=bob"}}},
+	{"/and/{user}", [][]string{{"key={user}", "headers.region={region}"}}},
+	{"/or/{user}", [][]string{{"key={user}"}, {"json.tenant.id={tenant}"}}},
+	{"/prefix/{user}", [][]string{{"key=user-{user}"}}},
+	{"/claim", [][]string{{"key=${claims.sub}"}}},
+}
+
+func withFilters(as *setup) { as.filters = filters }
+
+// put appends one record with a key, headers in pairs and a value, and makes
+// it readable; "-" is null.
+func (s *tail) put(key, value string, headers ...string) {
+	null := func(text string) []byte {
+		if text == "-" {
+			return nil
+		}
+		return []byte(text)
+	}
+	rec := frame.Record{Topic: s.topic, Offset: s.next[0], Time: -1, Key: null(key), Value: null(value)}
+	for i := 0; i < len(headers); i += 2 {
+		rec.Headers = append(rec.Headers, frame.Header{Name: headers[i], Value: null(headers[i+1])})
+	}
+	s.sink.Append(0, []frame.Record{rec})
+	s.next[0]++
+	s.sink.Flush()
+}
+
+// TestFilters opens each stream before the records, and once more behind them
+// with an id of the beginning: it gets the same.
+func TestFilters(t *testing.T) {
+	for _, tt := range []struct{ target, want string }{
+		{"/events", "1 2 3 4 5 - 7 8"},
+		{"/key/ann", "1 4"},
+		{"/key/nobody", ""},
+		{"/key/%61nn", "1 4"},
+		{"/literal", "2 -"},
+		{"/header?region=eu", "1 3 4"},
+		{"/header?region=us", "2 3"},
+		{"/header?region=EU", ""},
+		{"/json?tenant=7", "5 7"},
+		{"/json?tenant=null", ""},
+		{"/and/ann?region=eu", "1 4"},
+		{"/and/ann?region=us", ""},
+		{"/or/ann?tenant=7", "1 4 5 7"},
+		{"/or/bob?tenant=8", "2 - 7"},
+		{"/prefix/9", "8"},
+	} {
+		t.Run(tt.target, func(t *testing.T) {
+			for _, version := range []string{"HTTP/1.1", "HTTP/1.0"} {
+				r := newRig(t, withFilters)
+				r.open(1)
+				live := r.dial()
+				live.send(req("GET " + tt.target + " " + version))
+				r.put("ann", "1", "region", "eu")
+				r.put("bob", "2", "region", "us")
+				r.put("-", "3", "region", "us", "region", "eu")
+				r.put("ann", `4`, "region", "-", "region", "eu")
+				r.put("", `{"tenant":{"id":7},"n":5}`)
+				r.put("bob", "-")
+				r.put("null", `{"tenant":{"id":[null,{"id":9},"8",7,7]},"n":7}`, "region", "-")
+				r.put("user-9", `{"tenant":{"id":null},"n":8}`)
+				r.settle()
+				late := r.dial()
+				late.send(req("GET "+tt.target+" "+version, "Last-Event-ID: v1:"))
+				for what, p := range map[string]*peer{"live": live, "late": late} {
+					if got := short(p); got != tt.want {
+						t.Errorf("%s, %s: got %q, want %q", version, what, got, tt.want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// short is the events that have arrived, by the numbers in their data.
+func short(p *peer) string {
+	var all []string
+	for _, e := range p.events() {
+		switch i := strings.LastIndex(e.Data, `"n":`); {
+		case e.Type == "delete":
+			all = append(all, "-")
+		case i >= 0:
+			all = append(all, strings.TrimSuffix(e.Data[i+4:], "}"))
+		default:
+			all = append(all, e.Data)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+func TestFilterRefusals(t *testing.T) {
+	for _, tt := range []struct {
+		target string
+		status string
+		reason string
+	}{
+		{"/header", "400", `"region"`},
+		{"/header?region=", "400", `"region"`},
+		{"/header?region=eu&region=us", "400", `"region"`},
+		{"/header?region=" + strings.Repeat("x", 1025), "400", "headers.region"},
+		{"/and/ann", "400", `"region"`},
+		{"/claim", "403", `"sub"`},
+	} {
+		t.Run(tt.target[:min(len(tt.target), 30)], func(t *testing.T) {
+			r := newRig(t, withFilters)
+			r.open(1)
+			p := r.dial().get(tt.target)
+			got, _ := p.read()
+			if !strings.HasPrefix(got, "HTTP/1.1 "+tt.status+" ") || !strings.Contains(got, tt.reason) {
+				t.Errorf("got %q", got)
+			}
+			if r.l.counts.streams != 0 || p.c.filtered != nil {
+				t.Error("it is a stream all the same")
+			}
+		})
+	}
+}
+
+// TestFilteredHeartbeat: the position moves on silently, and a client that
+// comes back with what it was told gets nothing twice.
+func TestFilteredHeartbeat(t *testing.T) {
+	r := newRig(t, withFilters)
+	r.open(1)
+	p := r.dial().get("/key/ann")
+	p.read()
+	beat := func() string {
+		r.l.tell()
+		r.l.began = r.l.began.Add(-16 * time.Second)
+		r.l.tell()
+		r.l.pass(p.c.stream.reader)
+		r.settle()
+		got, _ := p.read()
+		return got
+	}
+	if got := beat(); got != frame.Heartbeat {
+		t.Fatalf("nothing happened: %q", got)
+	}
+	r.put("bob", "1")
+	r.put("bob", "2")
+	r.settle()
+	if got, _ := p.read(); got != "" {
+		t.Fatalf("bob's: %q", got)
+	}
+	if got := beat(); !strings.Contains(got, "id: v1:0-1~") || strings.Contains(got, "data") {
+		t.Fatalf("the position moved: %q", got)
+	}
+	if got := beat(); got != frame.Heartbeat {
+		t.Fatalf("it did not move since: %q", got)
+	}
+	r.put("ann", "3")
+	r.settle()
+	if got, _ := p.read(); !strings.Contains(got, "id: v1:0-2~") {
+		t.Fatalf("ann's: %q", got)
+	}
+	if got := beat(); got != frame.Heartbeat {
+		t.Fatalf("the event told it: %q", got)
+	}
+}
+
+// TestFilteredSlow: what counts is what is for the stream.
+func TestFilteredSlow(t *testing.T) {
+	r := newRig(t, func(as *setup) { as.MaxLag, as.filters = 100_000, filters })
+	r.sndbuf = 4096
+	r.open(1)
+	p := r.dial().get("/key/ann")
+	value := strings.Repeat("x", 10_000)
+	for range 3 {
+		r.put("ann", value)
+	}
+	for range 100 {
+		r.put("bob", value)
+	}
+	r.settle()
+	if p.c.list != &r.l.lagging {
+		t.Fatal("it does not lag")
+	}
+	for range 3 {
+		r.later(6 * time.Second)
+	}
+	if r.l.counts.closed[closeLag] != 0 {
+		t.Fatal("dropped for what is bob's")
+	}
+	p.events()
+	for range 40 {
+		r.put("ann", value)
+	}
+	r.settle()
+	r.later(time.Second)
+	if !p.near.open {
+		t.Fatal("dropped in a burst")
+	}
+	r.later(6 * time.Second)
+	r.later(6 * time.Second)
+	if r.l.counts.closed[closeLag] != 1 {
+		t.Fatalf("closed: %v", r.l.counts.closed)
+	}
+}
+
+// TestFilteredModel drives filtered streams at random: records, full sockets,
+// clients that leave and come back where they were, losses, heartbeats and
+// ends. Every client must get what a naive reading of its filter says, once
+// each and in order. It prints its seed.
+func TestFilteredModel(t *testing.T) {
+	for seed := range uint64(30) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			t.Parallel()
+			newFilterModel(t, seed).run()
+		})
+	}
+}
+
+type filterModel struct {
+	*rig
+	rand    *rand.Rand
+	clients []*filterClient
+	made    int
+	records []madeRecord
+}
+
+type madeRecord struct {
+	key, region, tenant string
+	data                string
+}
+
+type filterClient struct {
+	target string
+	wants  func(madeRecord) bool
+	p      *peer // nil: away
+	id     string
+	from   int // records made before it came first
+	got    []string
+}
+
+func newFilterModel(t *testing.T, seed uint64) *filterModel {
+	m := &filterModel{rand: rand.New(rand.NewPCG(seed, 2))}
+	m.rig = newRig(t, func(as *setup) {
+		as.filters = filters
+		as.Stall = 24 * time.Hour
+	})
+	m.sndbuf = 4096
+	m.open(1)
+	users, regions, tenants := []string{"u0", "u1", "u2", "u3"}, []string{"eu", "us"}, []string{"1", "2", "3"}
+	for range 12 {
+		u, rg, tn := users[m.rand.IntN(4)], regions[m.rand.IntN(2)], tenants[m.rand.IntN(3)]
+		options := []*filterClient{
+			{target: "/key/" + u, wants: func(r madeRecord) bool { return r.key == u }},
+			{target: "/header?region=" + rg, wants: func(r madeRecord) bool { return r.region == rg }},
+			{target: "/json?tenant=" + tn, wants: func(r madeRecord) bool { return r.tenant == tn }},
+			{target: "/and/" + u + "?region=" + rg, wants: func(r madeRecord) bool { return r.key == u && r.region == rg }},
+			{target: "/or/" + u + "?tenant=" + tn, wants: func(r madeRecord) bool { return r.key == u || r.tenant == tn }},
+			{target: "/events", wants: func(madeRecord) bool { return true }},
+		}
+		m.clients = append(m.clients, options[m.rand.IntN(len(options))])
+	}
+	return m
+}
+
+func (m *filterModel) run() {
+	for range 400 {
+		m.step()
+	}
+	m.settle()
+	for _, c := range m.clients {
+		if c.p == nil {
+			m.come(c)
+		}
+		for n, still := 0, 0; still < 3; n++ {
+			before := len(c.got)
+			m.read(c, 1<<20)
+			m.later(lookRestMax)
+			if still++; c.p.c.list == &m.l.lagging || c.p.c.state != stateStream || len(c.got) != before {
+				still = 0
+			}
+			if n > 10_000 {
+				m.t.Fatalf("%s comes to no end", c.target)
+			}
+		}
+		m.check(c)
+	}
+	for _, n := range []closeReason{closeLag, closeStall, closeOverwritten} {
+		if m.l.counts.closed[n] > 0 {
+			m.t.Errorf("closed: %v", m.l.counts.closed)
+		}
+	}
+}
+
+func (m *filterModel) step() {
+	c := m.clients[m.rand.IntN(len(m.clients))]
+	switch n := m.rand.IntN(100); {
+	case n < 35:
+		for range 1 + m.rand.IntN(8) {
+			m.make()
+		}
+	case n < 60:
+		m.turn()
+	case n < 65:
+		m.later(time.Duration(m.rand.IntN(20)) * time.Second)
+	case n < 90:
+		if c.p != nil {
+			m.read(c, m.rand.IntN(10_000))
+		} else {
+			m.come(c)
+		}
+	case n < 95:
+		if c.p != nil { // with what it has read: the rest is lost on the way
+			c.p.hangUp()
+		}
+		m.come(c)
+	case n < 97:
+		if c.p != nil && c.p.c.state == stateStream {
+			m.l.end(c.p.c, closeAge)
+		}
+	}
+}
+
+// make makes one record; m.put flushes.
+func (m *filterModel) make() {
+	r := madeRecord{
+		key:    fmt.Sprint("u", m.rand.IntN(6)),
+		region: []string{"eu", "us", "-"}[m.rand.IntN(3)],
+		tenant: fmt.Sprint(m.rand.IntN(6)),
+	}
+	r.data = fmt.Sprintf(`{"tenant":{"id":%s},"n":%d,"pad":%q}`, r.tenant, m.made, strings.Repeat("x", m.rand.IntN(1000)))
+	m.made++
+	m.records = append(m.records, r)
+	m.put(r.key, r.data, "region", r.region)
+}
+
+// come opens the client's stream where it was.
+func (m *filterModel) come(c *filterClient) {
+	var last []string
+	if c.id != "" {
+		last = append(last, "Last-Event-ID: "+c.id)
+	} else { // it has read nothing yet
+		c.from, c.got = m.made, nil
+	}
+	c.p = m.dial()
+	c.p.get(c.target, last...)
+	m.read(c, 100) // the head and the first block
+}
+
+// read lets the client read about n bytes.
+func (m *filterModel) read(c *filterClient, n int) {
+	c.p.buf = make([]byte, max(n, 1))
+	raw, ended := c.p.sip()
+	events, err := c.p.stream.Feed([]byte(raw))
+	if err != nil {
+		m.t.Fatalf("%s: %v in %.200q", c.target, err, raw)
+	}
+	for _, e := range events {
+		c.got = append(c.got, e.Data)
+	}
+	if id := c.p.stream.Parser.LastEventID(); id != "" {
+		c.id = id
+	}
+	if ended {
+		c.p.hangUp()
+		m.come(c)
+	}
+}
+
+// check compares what a client got with what it should have.
+func (m *filterModel) check(c *filterClient) {
+	m.t.Helper()
+	var want []string
+	for _, r := range m.records[c.from:] {
+		if c.wants(r) {
+			want = append(want, r.data)
+		}
+	}
+	if !slices.Equal(c.got, want) {
+		i := 0
+		for i < len(want) && i < len(c.got) && want[i] == c.got[i] {
+			i++
+		}
+		m.t.Errorf("%s: %d events, want %d; the first that differs is %d: %.40q", c.target, len(c.got), len(want), i, slices.Concat(c.got[i:], want[i:], []string{"nothing"})[0])
+	}
+}

@@ -1,0 +1,99 @@
+package loop
+
+import "tailcast/hub"
+
+// matchMax bounds the labels that are looked up at a time: about 50 us. What
+// one stream finds among them goes out in one write.
+const matchMax = 1024
+
+// matcher finds the filtered streams that a feed's records are for. Streams
+// that no record is for are not touched. Loop only.
+type matcher struct {
+	table hub.Table
+	at    int64 // labels before it were looked up
+	end   int64 // labels before it are looked up by the pass that runs
+	all   int64 // behind the last label that is for every stream
+	last  int64 // place of the last frame whose label was looked up; -1: none
+}
+
+// file puts a filtered stream, whose place is right for it, among those that
+// records are looked up for. label is where what it lacks begins.
+func (l *Loop) file(c *conn, label int64) {
+	s, x := c.stream, c.filtered
+	m := &s.matcher
+	if m.table.Len() == 0 {
+		m.at = s.reader.LabelHead()
+		m.end, m.all, m.last = m.at, 0, -1
+	}
+	m.table.Add(&x.Watch)
+	s.reader.Watched()
+	x.filed = true
+	x.label, x.until = label, m.at
+	x.told, x.frameEnd = c.place, c.place
+}
+
+// unfile undoes file.
+func (l *Loop) unfile(c *conn) {
+	if x := c.filtered; x != nil && x.filed {
+		x.filed = false
+		c.stream.matcher.table.Remove(&x.Watch)
+		c.stream.reader.Unwatched()
+	}
+}
+
+// match looks the next labels up and lets the streams that they are for be
+// served by the pass.
+func (l *Loop) match(s *streams) {
+	m := &s.matcher
+	b, ok := s.reader.Labels(m.at)
+	if !ok {
+		// This loop was away for as long as the log holds. Every stream
+		// finds out by its own label.
+		m.at = s.reader.LabelHead()
+		m.end, m.all = m.at, m.at
+		for s.quiet.len() > 0 {
+			l.enlist(s.quiet.conns[0], &s.matched)
+		}
+		return
+	}
+	for n := 0; n < matchMax && len(b) > 0 && m.at < m.end; n++ {
+		label, size := hub.NextLabel(b)
+		at := m.at
+		m.at += int64(size)
+		m.last = label.Place
+		b = b[size:]
+		switch label.Kind {
+		case hub.LabelRecord:
+			l.found = m.table.Find(l.found[:0], &label)
+			for _, w := range l.found {
+				l.matches(w.Conn.(*conn), at, m.at, label.Size)
+			}
+			clear(l.found)
+		case hub.LabelAll:
+			m.all = m.at
+			for s.quiet.len() > 0 {
+				c := s.quiet.conns[s.quiet.len()-1]
+				c.filtered.label = max(c.filtered.label, at)
+				l.enlist(c, &s.matched)
+			}
+		case hub.LabelNone:
+		}
+	}
+}
+
+// matches notes that a frame of size bytes is for c, whose label lies from at
+// to end.
+func (l *Loop) matches(c *conn, at, end int64, size int) {
+	s, x := c.stream, c.filtered
+	if at < x.label {
+		return // it had this before it came here
+	}
+	x.until = end
+	if !c.behind {
+		x.owed += int64(size)
+	}
+	if c.list == &s.quiet {
+		x.label = at
+		l.enlist(c, &s.matched)
+	}
+}

@@ -11,6 +11,13 @@ CHAOS     ?= 5m
 SEED      ?= 0
 KAFKALIBS ?= $(CURDIR)/.cache/kafka/libs
 
+# What tailcast is compared with, and how much of it: see bench-peers.
+CENTRIFUGO := v6.9.1
+PEERS      ?= nchan,centrifugo,nethttp
+SCENARIOS  ?= fanout,best,latency,idle
+PAIRS      ?= 7
+SECONDS    ?= 8
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -73,6 +80,14 @@ guard: ## Compare instructions and allocations of the hot functions with the bas
 .PHONY: guard-update
 guard-update: ## Rewrite that baseline, internal/guard/baseline.txt
 	go run ./internal/guard -update
+
+.PHONY: bench-peers
+bench-peers: build ## Measure tailcast beside its peers (PEERS, SCENARIOS, PAIRS, SECONDS narrow it; needs 2 processors and nginx with nchan)
+	go build -o bin/ ./bench/peers ./bench/peers/nethttp
+	@test -x .cache/centrifugo-$(CENTRIFUGO)/centrifugo || \
+	  GOBIN=$(CURDIR)/.cache/centrifugo-$(CENTRIFUGO) go install github.com/centrifugal/centrifugo/v6@$(CENTRIFUGO)
+	bin/peers -tailcast bin/tailcast -nethttp bin/nethttp -centrifugo .cache/centrifugo-$(CENTRIFUGO)/centrifugo \
+	  -peers $(PEERS) -scenarios $(SCENARIOS) -pairs $(PAIRS) -seconds $(SECONDS) -docs docs/BENCHMARKS.md
 
 .PHONY: golden
 golden: ## Rewrite golden files and generated docs, then read the diff

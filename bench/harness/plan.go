@@ -85,6 +85,7 @@ func (p *Plan) runOne(ctx context.Context, t *Target, n, frameBytes int) (out Ru
 	if t.Rate > 0 {
 		spec.Rate = t.Rate
 	}
+	out.Rate = spec.Rate
 	s := &Setup{
 		Spec: spec, Tailcast: p.Tailcast, ServerCPU: p.ServerCPU, LoadCPU: p.LoadCPU,
 		Dir: dir, FrameBytes: frameBytes, Log: p.Log,

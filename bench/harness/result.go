@@ -60,6 +60,7 @@ type Run struct {
 	Target  string    `json:"target"`
 	Version string    `json:"version,omitempty"`
 	Number  int       `json:"number"` // from 1
+	Rate    float64   `json:"rate"`   // asked for, records a second
 	Began   time.Time `json:"began"`
 	Figures Values    `json:"figures"`
 	// Faults are broken promises of the server, Invalid what makes the figures

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"tailcast/bench/harness"
+)
+
+// measurement is one of the comparisons.
+type measurement struct {
+	name  string
+	title string
+	spec  harness.Spec
+	// best measures peers at the highest rate that each sustains, instead of
+	// the specification's.
+	best bool
+	// columns are the figures of the table.
+	columns []string
+}
+
+// measurements, in the order of the tables, each measured for so many seconds.
+func measurements(sec int) []measurement {
+	fanout := func(streams int, rate float64) harness.Spec {
+		s, err := harness.Default(string(harness.Fanout))
+		if err != nil {
+			panic("BUG: " + err.Error())
+		}
+		s.Streams, s.Rate, s.For = streams, rate, harness.Duration(time.Duration(sec)*time.Second)
+		return s
+	}
+	latency := fanout(1000, 10)
+	latency.Sample = 10
+	idle := fanout(15_000, 1)
+	idle.Warm, idle.For = 0, harness.Duration(time.Second) // the figures are taken before the first record
+	return []measurement{
+		{
+			"fanout", "10,000 streams, 8 records a second of 200 B", fanout(10_000, 8), false,
+			[]string{"cpu_us_per_event", "server_cpu", "events_per_s", "p50_ms", "p99_ms", "bytes_per_event"},
+		},
+		{
+			"best", "10,000 streams, tailcast and the floor at 100 records a second, peers at their best rate", fanout(10_000, 100), true,
+			[]string{"events_per_s", "cpu_us_per_event", "server_cpu", "p50_ms", "p99_ms"},
+		},
+		{
+			"latency", "1,000 streams, 10 records a second", latency, false,
+			[]string{"p50_ms", "p99_ms", "max_ms", "cpu_us_per_event"},
+		},
+		{
+			"idle", "15,000 idle streams", idle, false,
+			[]string{"rss_per_stream", "kernel_per_stream", "opens_per_s", "connect_cpu_us"},
+		},
+	}
+}
+
+// runTime is about how long one run takes: starting, opening, settling, ending.
+func (m *measurement) runTime() time.Duration {
+	const starts, settles = 2 * time.Second, 1500 * time.Millisecond
+	const opensPerSec = 5000
+	opens := time.Duration(m.spec.Streams) * time.Second / opensPerSec
+	return starts + opens + settles + time.Duration(m.spec.Warm) + time.Duration(m.spec.For)
+}
+
+// What makes a rate sustained: at least keptShare of what was published reaches
+// the streams meanwhile, and nothing waits for longer than keptMS, so no queue
+// grows.
+const (
+	keptShare = 0.95
+	keptMS    = 1000
+)
+
+// rates are those tried for the best one, each about a fifth above the one
+// before.
+var rates = []float64{0.5, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 18, 22, 27, 33, 40, 48, 58, 70, 85, 100, 120, 145, 175}
+
+// firstTry is the index of the rate that is tried first, 8: near what servers
+// reach that write to each stream for each event.
+const firstTry = 8
+
+// tries is about how many rates are tried.
+const tries = 4
+
+// best finds the highest rate that the plan's only target sustains.
+func best(ctx context.Context, p harness.Plan, say func(string, ...any)) (float64, error) {
+	t := &p.Targets[0]
+	sustains := func(i int) (bool, error) {
+		t.Rate = rates[i]
+		res, err := p.Run(ctx)
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		ok := err == nil && kept(&res.Runs[0], &p.Spec, t.Rate)
+		say("%s at %v records a second: sustained %t %s", t.Name, t.Rate, ok, outcome(res, err))
+		return ok, nil
+	}
+	at := firstTry
+	ok, err := sustains(at)
+	step := 1
+	if !ok {
+		step = -1
+	}
+	for next := at + step; err == nil && next >= 0 && next < len(rates); next += step {
+		var better bool
+		if better, err = sustains(next); err != nil {
+			break
+		}
+		if better != ok { // the border is between the two
+			if better {
+				at = next
+			}
+			return rates[at], nil
+		}
+		at = next
+	}
+	if err == nil && !ok {
+		err = fmt.Errorf("%s does not sustain even %v records a second", t.Name, rates[0])
+	}
+	return rates[at], err
+}
+
+// kept reports whether the server kept the rate in a run.
+func kept(r *harness.Run, s *harness.Spec, rate float64) bool {
+	n := &r.Counts
+	return r.Window.EventsPerSec >= keptShare*rate*float64(s.Streams) && r.Window.LatencyMS.P99 <= keptMS &&
+		n.Gaps == 0 && n.EndedClean+n.EndedEOF+n.EndedReset == 0
+}
+
+// outcome is what a run of one target gave, in a few words.
+func outcome(res *harness.Result, err error) string {
+	if err != nil {
+		return "(" + err.Error() + ")"
+	}
+	w := &res.Runs[0].Window
+	return fmt.Sprintf("(%.0f events/s, p99 %.0f ms)", w.EventsPerSec, w.LatencyMS.P99)
+}

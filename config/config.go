@@ -46,9 +46,10 @@ type Config struct {
 	MaxConnsPerIP int // 0: no limit
 	HeaderTimeout time.Duration
 
-	Heartbeat time.Duration
-	Retry     time.Duration
-	MaxAge    time.Duration // 0: no limit
+	Heartbeat   time.Duration
+	FlushWindow time.Duration // 0: none
+	Retry       time.Duration
+	MaxAge      time.Duration // 0: no limit
 
 	Drain      time.Duration
 	DrainDelay time.Duration

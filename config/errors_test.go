@@ -51,6 +51,7 @@ func TestErrors(t *testing.T) {
 		{"--retry 0s", "", "", `--retry: "0s" is outside 1s to 1h: all clients of a node come back within it`},
 		{"--stall 10ms", "", "", `--stall: "10ms" is outside 100ms to 1h: less is how networks are, more is a dead client`},
 		{"--header-timeout 0s", "", "", `--header-timeout: "0s" is outside 100ms to 1h: less cuts off distant clients, more holds dead ones`},
+		{"--flush-window 2s", "", "", `--flush-window: "2s" is outside 0, or 1ms to 1s: less gathers nothing, more is no longer live`},
 		{"--max-age 1ms", "", "", `--max-age: "1ms" is outside 0, or 1s to 8760h: shorter streams do little but reconnect`},
 		{"--drain 2h", "", "", `--drain: "2h" is outside 0s to 1h: whoever sent the signal kills long before`},
 		{"--loops 1.5", "", "", `--loops: "1.5" is not a whole number`},

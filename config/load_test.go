@@ -107,6 +107,7 @@ var samples = map[string]struct{ text, with string }{
 	"max-conns-per-ip":               {"100", ""},
 	"header-timeout":                 {"2s", ""},
 	"heartbeat":                      {"1m", ""},
+	"flush-window":                   {"5ms", ""},
 	"retry":                          {"1s", ""},
 	"max-lag":                        {"256KiB", ""},
 	"stall":                          {"1500ms", ""},

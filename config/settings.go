@@ -211,6 +211,12 @@ func streamSettings(c *Config) []setting {
 				min: time.Second, max: time.Hour, why: "a beat costs every silent stream a write, and proxies cut what is silent for long",
 			}),
 		}, {
+			name: "flush-window", def: "0s", means: "each is written when it comes",
+			help: "records that come within so long are written together: fewer writes, later by as much",
+			value: within(&c.FlushWindow, argDuration, parseDuration, bound[time.Duration]{
+				min: time.Millisecond, max: time.Second, zero: true, why: "less gathers nothing, more is no longer live",
+			}),
+		}, {
 			name: "retry", def: "2s",
 			help: "clients are told to reconnect after 0.5 to 1.5 times this, at random",
 			value: within(&c.Retry, argDuration, parseDuration, bound[time.Duration]{

@@ -55,6 +55,7 @@ type Feed struct {
 	unlabeled int64    // nor of which the label is below this one
 	silent    bool     // the position moved since the last frame that told it
 	grew      bool     // a frame was appended since the last tick
+	window    window   // in which marks wait
 	beatAt    time.Time
 	heads     [lagWindow / tickEvery]int64 // heads at the last ticks, a ring
 	ticks     int
@@ -214,8 +215,24 @@ func (f *Feed) evict() {
 	}
 }
 
-// flush lets the loops read what was appended and wakes them. mu must be held.
+// flush lets the loops read what was appended and wakes them, at once or when
+// the flush window is over. mu must be held.
 func (f *Feed) flush() {
+	if f.publish() {
+		f.markSoon()
+	}
+}
+
+// flushNow is flush for what no window holds up. mu must be held.
+func (f *Feed) flushNow() {
+	if f.publish() {
+		f.mark()
+	}
+}
+
+// publish lets the loops read what was appended and reports whether they are
+// to be told. mu must be held.
+func (f *Feed) publish() (news bool) {
 	if f.silent {
 		f.idBuf = f.ids.Append(f.idBuf[:0])
 		f.frameBuf = frame.AppendIDBlock(f.frameBuf[:0], f.idBuf)
@@ -224,17 +241,16 @@ func (f *Feed) flush() {
 	}
 	f.visible = f.index.entries.end()
 	if f.log.head.Load() == f.log.end {
-		return
+		return false
 	}
 	f.log.publish()
 	f.labels.publish() // whoever sees a label sees its frame
-	if f.isOpen() {
-		f.mark() // else its streams wait, and a mark would only beat them
-	}
+	return f.isOpen()  // else its streams wait, and a mark would only beat them
 }
 
 // mark puts the feed into the mailboxes of the loops that read it. mu must be held.
 func (f *Feed) mark() {
+	f.window.closed(f.log.end)
 	for _, r := range f.readers {
 		r.box.mark(r)
 	}
@@ -273,7 +289,7 @@ func (f *Feed) follow(now time.Time) {
 	f.stats.Heartbeat++
 	f.frameBuf = append(f.frameBuf[:0], frame.Heartbeat...)
 	f.put(f.frameBuf, noLabel)
-	f.flush()
+	f.flushNow()
 	f.grew = false
 }
 

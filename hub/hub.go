@@ -15,13 +15,14 @@ import (
 	"time"
 )
 
-// Options are the bounds and periods of a hub. Every field must be set; those
-// behind History only with it.
+// Options are the bounds and periods of a hub. Every field but FlushWindow must
+// be set; those behind History only with it.
 type Options struct {
 	LogBytes      int64         // ceiling of one feed's log, at least two segments
 	LogBytesTotal int64         // ceiling of all logs together
 	Heartbeat     time.Duration // silence after which a stream gets a heartbeat
 	Idle          time.Duration // how long a lent feed is kept without streams
+	FlushWindow   time.Duration // how long loops may be left asleep over new records; 0: not at all
 
 	History    History // reads what logs no longer hold; nil: nothing does
 	ReplayMax  int64   // records of history delivered to one resume

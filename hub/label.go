@@ -106,7 +106,7 @@ func (f *Feed) learn(fields []Field) error {
 	for i := range f.parts {
 		f.index.parts[i].base = f.parts[i].next
 	}
-	f.flush()
+	f.flushNow()
 	return nil
 }
 

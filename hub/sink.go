@@ -219,7 +219,7 @@ func (f *Feed) resync(reason frame.Reason, lost []frame.Range) {
 	if f.isOpen() {
 		f.stats.resynced(reason, uint64(f.streams()))
 	}
-	f.flush()
+	f.flushNow()
 }
 
 func (s *sink) Flush() {

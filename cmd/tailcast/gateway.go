@@ -67,7 +67,7 @@ func open(cfg *config.Config, log *slog.Logger, pages func(streams string) http.
 		return nil, err
 	}
 	g.hub = hub.New(hub.Options{
-		LogBytes: int64(cfg.LogBytes), LogBytesTotal: int64(cfg.LogBytesTotal), Heartbeat: cfg.Heartbeat,
+		LogBytes: int64(cfg.LogBytes), LogBytesTotal: int64(cfg.LogBytesTotal), Heartbeat: cfg.Heartbeat, FlushWindow: cfg.FlushWindow,
 		History: g.tail.History(), ReplayMax: int64(cfg.ReplayMax), ReplayScan: int64(cfg.ReplayScan), Replays: cfg.Replays,
 	}, g.loops.Mailboxes())
 	site, err := g.site()

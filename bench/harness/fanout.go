@@ -12,7 +12,13 @@ func (r *run) fanout() error {
 	if err := r.open(r.config()); err != nil {
 		return err
 	}
-	return r.stream(r.setup.Rate)
+	if err := r.stream(r.setup.Rate); err != nil {
+		return err
+	}
+	if share := r.out.Load.ServerShare; r.setup.Users() > 0 && share > 0 {
+		r.out.Figures.set("streams_per_core", float64(r.setup.Streams)/share)
+	}
+	return nil
 }
 
 // stream publishes at the rate, measures, and waits for the rest.

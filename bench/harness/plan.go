@@ -10,6 +10,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,8 @@ type Plan struct {
 	// next target each: a b c, b c a, c a b. What a run leaves behind in the
 	// machine does not always meet the same one.
 	Runs int
-	// Tailcast, ServerCPU, LoadCPU and Log are those of Setup.
+	// Topic, Tailcast, ServerCPU, LoadCPU and Log are those of Setup.
+	Topic              string // "": bench
 	Tailcast           string
 	ServerCPU, LoadCPU string
 	Log                io.Writer
@@ -69,7 +71,7 @@ func (p *Plan) Run(ctx context.Context) (*Result, error) {
 			return res, fmt.Errorf("%s, run %d: %w", t.Name, n/len(p.Targets)+1, err)
 		}
 	}
-	res.sumUp()
+	res.SumUp()
 	return res, nil
 }
 
@@ -87,7 +89,7 @@ func (p *Plan) runOne(ctx context.Context, t *Target, n, frameBytes int) (out Ru
 	}
 	out.Rate = spec.Rate
 	s := &Setup{
-		Spec: spec, Tailcast: p.Tailcast, ServerCPU: p.ServerCPU, LoadCPU: p.LoadCPU,
+		Spec: spec, Topic: cmp.Or(p.Topic, Topic), Tailcast: p.Tailcast, ServerCPU: p.ServerCPU, LoadCPU: p.LoadCPU,
 		Dir: dir, FrameBytes: frameBytes, Log: p.Log,
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()

@@ -132,14 +132,17 @@ func (r *Run) take(res *bench.Result) {
 	}
 	f.set("events_per_s", w.EventsPerSec)
 	f.set("bytes_per_event", w.BytesPerEvent)
-	f.set("cpu_us_per_event", perEvent(&r.Load, w))
-	f.set("server_cpu", r.Load.ServerShare)
-	f.set("streams_per_core", float64(res.Conns)/r.Load.ServerShare)
+	if r.Load.ServerCPU > 0 {
+		f.set("cpu_us_per_event", perEvent(&r.Load, w))
+		f.set("server_cpu", r.Load.ServerShare)
+	}
 	f.set("p50_ms", w.LatencyMS.P50)
 	f.set("p99_ms", w.LatencyMS.P99)
 	f.set("p999_ms", w.LatencyMS.P999)
 	f.set("max_ms", w.LatencyMS.Max)
-	f.set("rss_mb", float64(r.End.RSS)/1e6)
+	if r.End.RSS > 0 {
+		f.set("rss_mb", float64(r.End.RSS)/1e6)
+	}
 }
 
 // perEvent is the server's CPU time for an event that reached a client, in
@@ -183,8 +186,9 @@ func newResult(p *Plan) *Result {
 	return &Result{Schema: Schema, Began: time.Now().UTC().Truncate(time.Second), Command: os.Args, Machine: readMachine(), Spec: p.Spec}
 }
 
-// sumUp makes the summaries of the runs.
-func (res *Result) sumUp() {
+// SumUp makes the summaries of the runs, and their ratios.
+func (res *Result) SumUp() {
+	res.Summaries, res.FloorRatio, res.Ratios, res.Invalid = nil, nil, nil, nil
 	byTarget := map[string][]*Run{}
 	var names []string
 	for i := range res.Runs {

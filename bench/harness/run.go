@@ -87,7 +87,7 @@ func (r *run) open(cfg bench.Config) (err error) {
 	if r.client, err = bench.New(cfg); err != nil {
 		return err
 	}
-	if err := r.look(&r.out.Before); err != nil {
+	if r.out.Before, err = r.watch.quiet(r.ctx); err != nil {
 		return err
 	}
 	r.doing(fmt.Sprintf("opening %d streams", cfg.Conns), 0)
@@ -103,7 +103,8 @@ func (r *run) open(cfg bench.Config) (err error) {
 	if err := r.client.Run(r.ctx, settle); err != nil {
 		return err
 	}
-	return r.look(&r.out.Idle)
+	r.out.Idle, err = r.watch.quiet(r.ctx)
+	return err
 }
 
 // look takes the server's state.

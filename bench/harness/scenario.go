@@ -122,7 +122,11 @@ func About() string {
 // Default is the specification of a scenario where nothing else is said.
 func Default(name string) (Spec, error) {
 	if !slices.ContainsFunc(scenarios(), func(sc scenario) bool { return string(sc.name) == name }) {
-		return Spec{}, fmt.Errorf("unknown scenario %q", name)
+		var names []string
+		for _, sc := range scenarios() {
+			names = append(names, string(sc.name))
+		}
+		return Spec{}, fmt.Errorf("unknown scenario (want one of %s)", strings.Join(names, ", "))
 	}
 	s, d := base, lookUp(Scenario(name)).spec
 	s.Scenario = Scenario(name)

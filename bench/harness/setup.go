@@ -11,6 +11,8 @@ import (
 // Setup is what a target is started with.
 type Setup struct {
 	Spec
+	// Topic is where records are published, if that is to Kafka.
+	Topic string
 	// Tailcast is the path of the tailcast binary, which is also broker,
 	// publisher and floor.
 	Tailcast string

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +13,7 @@ import (
 	"tailcast/bench"
 )
 
-// Topic is the name of the topic that the harness makes.
+// Topic is the name of the topic where a plan says no other.
 const Topic = "bench"
 
 // Gateway is tailcast as a target.
@@ -54,13 +55,13 @@ func (g Gateway) start(ctx context.Context, s *Setup) (*Server, error) {
 	path := "/events"
 	if s.Users() > 0 {
 		path = "/users/{user}"
-		file, err := s.File("tailcast.yaml", usersConfig)
+		file, err := s.File("tailcast.yaml", fmt.Sprintf(usersConfig, s.Topic))
 		if err != nil {
 			return nil, err
 		}
 		args = append(args, "--config", file)
 	} else {
-		args = append(args, "--route", path+"="+Topic)
+		args = append(args, "--route", path+"="+s.Topic)
 	}
 	if n := s.Records; s.Scenario == Ingest {
 		if _, err := publisher.Publish(ctx, bench.Order{Count: n}); err != nil {
@@ -84,6 +85,7 @@ func (g Gateway) start(ctx context.Context, s *Setup) (*Server, error) {
 	return &Server{
 		URL: "http://" + at.Listen + path, Began: began, PIDs: []int{p.PID()}, Publisher: publisher,
 		Metrics: "http://" + at.Admin + "/metrics",
+		GC:      "http://" + at.Admin + "/debug/pprof/heap?gc=1",
 	}, nil
 }
 
@@ -91,7 +93,7 @@ func (g Gateway) start(ctx context.Context, s *Setup) (*Server, error) {
 // key is the user's number.
 const usersConfig = `routes:
   - path: /users/{user}
-    topic: ` + Topic + `
+    topic: %s
     filter:
       - key: "{user}"
 `
@@ -113,21 +115,21 @@ func (at *serving) find(log string) error {
 	return errors.New("it does not say that it serves")
 }
 
-// StartBroker starts a broker with the harness' topic on the processors of the
+// StartBroker starts a broker with the plan's topic on the processors of the
 // load, and returns its address.
 func StartBroker(s *Setup) (addr string, err error) {
-	p, err := s.Command(OnLoad, s.Tailcast, "bench", "broker", "--topic", Topic, "--partitions", strconv.Itoa(s.Partitions))
+	p, err := s.Command(OnLoad, s.Tailcast, "bench", "broker", "--topic", s.Topic, "--partitions", strconv.Itoa(s.Partitions))
 	if err != nil {
 		return "", err
 	}
 	return NewOrders(p).Hello()
 }
 
-// StartPublisher starts a publisher into the harness' topic on the processors
+// StartPublisher starts a publisher into the plan's topic on the processors
 // of the load. It makes the topic, and dials, with its first order.
 func StartPublisher(s *Setup, brokers []string) (Publisher, error) {
 	p, err := s.Command(OnLoad, s.Tailcast, "bench", "publish", "--kafka-brokers", strings.Join(brokers, ","),
-		"--topic", Topic, "--partitions", strconv.Itoa(s.Partitions),
+		"--topic", s.Topic, "--partitions", strconv.Itoa(s.Partitions),
 		"--users", strconv.FormatInt(s.Users(), 10), "--size", strconv.Itoa(s.Size), "--codec", s.Codec)
 	if err != nil {
 		return nil, err

@@ -54,6 +54,9 @@ type Server struct {
 	Began time.Time
 	// Metrics is the URL of Prometheus metrics of a Go process, or "".
 	Metrics string
+	// GC is a URL whose answer has a Go process collect its garbage first, or
+	// "". Without, the heap of idle streams holds what opening them left.
+	GC string
 	// Stop ends what Start has begun, besides what Setup.Command has started.
 	// It may be nil.
 	Stop func() error

@@ -47,6 +47,7 @@ const (
 type watch struct {
 	pids    []int
 	metrics string
+	gc      string
 	loadCPU string
 
 	stop func()
@@ -60,7 +61,7 @@ type watch struct {
 
 // newWatch makes a watch; an error says that a process can't be looked at.
 func newWatch(s *Server, loadCPU string) (*watch, error) {
-	w := &watch{pids: s.PIDs, metrics: s.Metrics, loadCPU: loadCPU}
+	w := &watch{pids: s.PIDs, metrics: s.Metrics, gc: s.GC, loadCPU: loadCPU}
 	for _, pid := range w.pids {
 		if _, err := bench.ReadProc(pid); err != nil {
 			return nil, err
@@ -78,6 +79,21 @@ func (w *watch) cpu() (sum time.Duration) {
 		}
 	}
 	return sum
+}
+
+// quiet takes the state of processes that do nothing: the heap holds what is
+// in use alone, where the server can be asked to collect.
+func (w *watch) quiet(ctx context.Context) (State, error) {
+	s, err := w.look(ctx)
+	if err != nil || w.gc == "" {
+		return s, err
+	}
+	if err := answers(ctx, w.gc); err != nil {
+		return s, err
+	}
+	m, err := scrape(ctx, w.metrics)
+	s.Heap = m["go_memstats_heap_alloc_bytes"]
+	return s, err
 }
 
 // look takes the state of the processes.

@@ -1,0 +1,33 @@
+package harness
+
+import (
+	"context"
+	"errors"
+)
+
+// External is a server that runs already.
+type External struct {
+	Name    string
+	URL     string // of the streams
+	PIDs    []int  // of its processes on this machine, or none
+	Metrics string // URL of its metrics, or ""
+	Brokers []string
+	Checks  Checks
+}
+
+// Target makes the server a target. It is fed through its brokers.
+func (e External) Target() Target {
+	return Target{
+		Name: e.Name, Checks: e.Checks,
+		Start: func(_ context.Context, s *Setup) (*Server, error) {
+			if s.Scenario == Ingest {
+				return nil, errors.New("ingest measures a start, and this server runs already")
+			}
+			publisher, err := StartPublisher(s, e.Brokers)
+			if err != nil {
+				return nil, err
+			}
+			return &Server{URL: e.URL, PIDs: e.PIDs, Metrics: e.Metrics, Publisher: publisher}, nil
+		},
+	}
+}

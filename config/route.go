@@ -20,6 +20,7 @@ type Route struct {
 	Start  Start        // where a stream without an id begins
 	Format frame.Format // checked by frame.NewEncoder
 	Resync Resync
+	Filter []FilterItem // a record is delivered if one of them matches; none: every record is
 
 	ClientStart bool // a request may ask for another start
 

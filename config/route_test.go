@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tailcast/frame"
+	"tailcast/route"
 )
 
 func TestParsePath(t *testing.T) {
@@ -96,6 +97,14 @@ func TestRouteFlag(t *testing.T) {
 	}
 }
 
+func term(kind TermKind, name, text string) FilterTerm {
+	value, err := route.ParseTemplate(text)
+	if err != nil {
+		panic(err)
+	}
+	return FilterTerm{kind, name, value}
+}
+
 func TestRoutesOfTheFile(t *testing.T) {
 	plain := Route{Path: "/a", Topics: []string{"a"}, Start: Start{From: "latest"}, Resync: "continue", Format: frame.Format{Binary: "replace", Delete: "event", MaxEvent: 1 << 20}}
 	with := func(change func(*Route)) Route {
@@ -121,6 +130,13 @@ func TestRoutesOfTheFile(t *testing.T) {
 		})},
 		{`{path: /a, topic: a, start: 1h30m}`, with(func(r *Route) { r.Start = Start{From: StartAgo, Ago: 90 * time.Minute} })},
 		{`{path: /a, topic: a, start: {last: 100}}`, with(func(r *Route) { r.Start = Start{From: StartLast, Last: 100} })},
+		{`{path: /a, topic: a, filter: [{key: "{user}"}]}`, with(func(r *Route) { r.Filter = []FilterItem{{term(TermKey, "", "{user}")}} })},
+		{`{path: /a, topic: a, filter: [{key: 7, headers: {b: x, c: "y{z}"}}, {json: {d.e: true}}]}`, with(func(r *Route) {
+			r.Filter = []FilterItem{
+				{term(TermKey, "", "7"), term(TermHeader, "b", "x"), term(TermHeader, "c", "y{z}")},
+				{term(TermJSON, "d.e", "true")},
+			}
+		})},
 		{`{path: /a, topic: 007}`, with(func(r *Route) { r.Topics = []string{"007"} })},
 		{`{path: /a, topic: true}`, with(func(r *Route) { r.Topics = []string{"true"} })},
 		{`{path: "/a,b", topic: a}`, with(func(r *Route) { r.Path = "/a,b" })},

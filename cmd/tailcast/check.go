@@ -34,7 +34,7 @@ func check(ctx context.Context, cfg *config.Config, stdout io.Writer) error {
 	h := hub.New(hub.Options{LogBytes: int64(cfg.LogBytes), LogBytesTotal: int64(cfg.LogBytesTotal), Heartbeat: cfg.Heartbeat}, nil)
 	var feeds []*hub.Feed
 	for _, r := range cfg.Routes {
-		f, err := h.Open(hub.Spec{Topics: r.Topics, Format: r.Format}, tail)
+		f, err := h.Open(hub.Spec{Topics: r.Topics, Format: r.Format, Fields: filterOf(&r).Fields()}, tail)
 		if err != nil {
 			return fmt.Errorf("route %s: %w", r.Path, err)
 		}
@@ -97,6 +97,13 @@ func report(stdout io.Writer, cfg *config.Config, feeds []*hub.Feed, st kafkatai
 		}
 		fmt.Fprintf(stdout, "%s  topic %s  %d partitions  %s  id %d bytes%s\n",
 			r.Path, strings.Join(r.Topics, ","), n, formatName(r.Format.Envelope), len(id), note)
+		for k, item := range r.Filter {
+			word := "or"
+			if k == 0 {
+				word = "if"
+			}
+			fmt.Fprintf(stdout, "  %s %s\n", word, item)
+		}
 	}
 	if len(bad) > 0 {
 		return errors.New(strings.Join(bad, "; "))

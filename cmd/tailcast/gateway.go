@@ -103,13 +103,15 @@ func (g *gateway) site() (loop.Site, error) {
 		if err != nil {
 			return site, fmt.Errorf("route %s: %w", r.Path, err)
 		}
-		f, err := g.hub.Open(hub.Spec{Topics: r.Topics, Format: r.Format}, g.tail)
+		filter := filterOf(&r)
+		f, err := g.hub.Open(hub.Spec{Topics: r.Topics, Format: r.Format, Fields: filter.Fields()}, g.tail)
 		if err != nil {
 			return site, fmt.Errorf("route %s: %w", r.Path, err)
 		}
 		g.feeds = append(g.feeds, f)
 		site.Serves = append(site.Serves, loop.Serving{
 			Feed: f, Restart: r.Resync == config.ResyncRestart, Start: policy(r.Start), ClientStart: r.ClientStart,
+			Filter: filter,
 		})
 		routes = append(routes, route.Route{Host: r.Host, Path: r.Path, Feed: i, CORS: cors})
 	}
@@ -121,6 +123,30 @@ func (g *gateway) site() (loop.Site, error) {
 		return site, fmt.Errorf("--cors-origins: %w", err)
 	}
 	return site, nil
+}
+
+// filterOf is a route's filter in the loop's terms.
+func filterOf(r *config.Route) loop.Filter {
+	var filter loop.Filter
+	for _, terms := range r.Filter {
+		var item []loop.FilterTerm
+		for _, t := range terms {
+			item = append(item, loop.FilterTerm{Field: field(t), Value: t.Value})
+		}
+		filter = append(filter, item)
+	}
+	return filter
+}
+
+func field(t config.FilterTerm) hub.Field {
+	switch t.Kind {
+	case config.TermHeader:
+		return hub.Field{Kind: hub.HeaderField, Name: t.Name}
+	case config.TermJSON:
+		return hub.Field{Kind: hub.JSONField, Name: t.Name}
+	case config.TermKey:
+	}
+	return hub.Field{Kind: hub.KeyField}
 }
 
 // policy is a route's start in the hub's terms.

@@ -64,9 +64,10 @@ chaos: kafka-jars ## Compare what clients got with the log for CHAOS (5m), in fr
 	  -chaos.duration $(CHAOS) -chaos.seed $(SEED) -chaos.clients 200
 
 .PHONY: test-clients
-test-clients: ## Run the tests with kcat, kafkajs and Chromium (needs them and Node.js)
+test-clients: ## Run the tests with kcat, kafkajs, Chromium and nginx (needs them and Node.js)
 	cd apptest/clients && npm ci --no-fund --no-audit --silent
-	go test -timeout 10m -tags clients -run Clients ./apptest
+	go test -timeout 10m -tags clients -run Clients ./apptest ./bench/peers
+	cd bench/k6 && npm test --silent
 	go test -timeout 10m -tags browser ./web
 
 .PHONY: bench

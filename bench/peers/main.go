@@ -67,7 +67,7 @@ func run(ctx context.Context) error {
 	}
 	flag.StringVar(&o.tailcast, "tailcast", "bin/tailcast", "path of tailcast")
 	flag.StringVar(&o.nginx, "nginx", "nginx", "name or path of nginx")
-	flag.StringVar(&o.nchanModule, "nchan-module", "/usr/lib/nginx/modules/ngx_nchan_module.so", "path of nginx's nchan module")
+	flag.StringVar(&o.nchanModule, "nchan-module", nchanModule, "path of nginx's nchan module")
 	flag.StringVar(&o.centrifugo, "centrifugo", "bin/centrifugo", "path of Centrifugo")
 	flag.StringVar(&o.nethttp, "nethttp", "bin/nethttp", "path of bench/peers/nethttp")
 	flag.StringVar(&o.peers, "peers", strings.Join(all, ","), "peers to measure")

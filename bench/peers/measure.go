@@ -78,51 +78,61 @@ var rates = []float64{0.5, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 18, 22, 27, 33, 4
 // reach that write to each stream for each event.
 const firstTry = 8
 
-// tries is about how many rates are tried.
-const tries = 4
+// attempts is how often a rate is tried before it is taken for too high: what
+// else the machine does must not make a peer look worse.
+const attempts = 2
+
+// tries is about how many runs it takes to find the best rate.
+const tries = 3 + attempts
 
 // best finds the highest rate that the plan's only target sustains.
 func best(ctx context.Context, p harness.Plan, say func(string, ...any)) (float64, error) {
 	t := &p.Targets[0]
-	sustains := func(i int) (bool, error) {
-		t.Rate = rates[i]
-		res, err := p.Run(ctx)
-		if ctx.Err() != nil {
-			return false, ctx.Err()
-		}
-		ok := err == nil && kept(&res.Runs[0], &p.Spec, t.Rate)
-		say("%s at %v records a second: sustained %t %s", t.Name, t.Rate, ok, outcome(res, err))
-		return ok, nil
-	}
-	at := firstTry
-	ok, err := sustains(at)
-	step := 1
-	if !ok {
-		step = -1
-	}
-	for next := at + step; err == nil && next >= 0 && next < len(rates); next += step {
-		var better bool
-		if better, err = sustains(next); err != nil {
-			break
-		}
-		if better != ok { // the border is between the two
-			if better {
-				at = next
+	rate, ok, err := highest(func(rate float64) (ok bool, err error) {
+		t.Rate = rate
+		for n := 0; n < attempts && !ok; n++ {
+			res, err := p.Run(ctx)
+			if ctx.Err() != nil {
+				return false, ctx.Err()
 			}
-			return rates[at], nil
+			ok = err == nil && kept(&res.Runs[0], p.Spec.Streams)
+			say("%s at %v records a second: sustained %t %s", t.Name, rate, ok, outcome(res, err))
 		}
-		at = next
-	}
+		return ok, nil
+	})
 	if err == nil && !ok {
 		err = fmt.Errorf("%s does not sustain even %v records a second", t.Name, rates[0])
 	}
-	return rates[at], err
+	return rate, err
+}
+
+// highest finds the highest of the rates that is sustained, step by step from
+// the first tried. ok is false when not even the lowest is.
+func highest(sustains func(rate float64) (bool, error)) (rate float64, ok bool, err error) {
+	at := firstTry
+	if ok, err = sustains(rates[at]); err != nil {
+		return 0, false, err
+	}
+	if !ok {
+		for at--; at >= 0; at-- {
+			if ok, err = sustains(rates[at]); ok || err != nil {
+				return rates[at], ok, err
+			}
+		}
+		return 0, false, nil
+	}
+	for ; at+1 < len(rates); at++ {
+		if ok, err = sustains(rates[at+1]); !ok || err != nil {
+			break
+		}
+	}
+	return rates[at], true, err
 }
 
 // kept reports whether the server kept the rate in a run.
-func kept(r *harness.Run, s *harness.Spec, rate float64) bool {
+func kept(r *harness.Run, streams int) bool {
 	n := &r.Counts
-	return r.Window.EventsPerSec >= keptShare*rate*float64(s.Streams) && r.Window.LatencyMS.P99 <= keptMS &&
+	return r.Window.EventsPerSec >= keptShare*r.Rate*float64(streams) && r.Window.LatencyMS.P99 <= keptMS &&
 		n.Gaps == 0 && n.EndedClean+n.EndedEOF+n.EndedReset == 0
 }
 

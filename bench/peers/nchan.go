@@ -37,6 +37,9 @@ http {
 }
 `
 
+// nchanModule is where Debian puts it.
+const nchanModule = "/usr/lib/nginx/modules/ngx_nchan_module.so"
+
 // nchanSpare is how many file descriptors nginx has besides the streams'.
 const nchanSpare = 500
 

@@ -83,6 +83,9 @@ func (o *outcomeOf) table(t *strings.Builder) {
 		}
 		fmt.Fprintf(t, "\ntailcast ÷ %s, round by round: %s.\n", s.Target, strings.Join(all, "; "))
 	}
+	if bad := o.res.Invalid; len(bad) > 0 {
+		fmt.Fprintf(t, "\nNot to be trusted: %s; and %d more.\n", bad[0], len(bad)-1)
+	}
 }
 
 // betterPeers writes a line for each figure in which a peer beats tailcast, and
@@ -171,18 +174,16 @@ func brief(figures map[string]float64, names []string) string {
 // short is x with three digits, or with commas when it is large.
 func short(x float64) string {
 	switch {
-	case x >= 1000 || x <= -1000:
+	case x >= 1000:
 		return commas(int64(x + 0.5))
-	case x >= 100 || x <= -100:
+	case x >= 100:
 		return strconv.FormatFloat(x, 'f', 0, 64)
 	}
 	return strconv.FormatFloat(x, 'g', 3, 64)
 }
 
+// commas is n, which is not negative, with a comma every three digits.
 func commas(n int64) string {
-	if n < 0 {
-		return "-" + commas(-n)
-	}
 	text := strconv.FormatInt(n, 10)
 	for i := len(text) - 3; i > 0; i -= 3 {
 		text = text[:i] + "," + text[i:]

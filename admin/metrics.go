@@ -32,6 +32,10 @@ var (
 	descLatency  = desc("produce_to_write_seconds", "From a record's timestamp to the end of the pass that wrote it, once a record and loop.")
 	descNegative = desc("produce_to_write_negative_total", "Records whose timestamp was ahead of this clock when written.")
 
+	descTokens     = desc("tokens_total", "Requests to guarded routes, by what their token came to.", "result")
+	descChallenges = desc("challenges_total", "Challenges sent to guarded streams.")
+	descRenewals   = desc("renewals_total", "Challenges answered rightly.")
+
 	descFeeds     = desc("feeds", "Feeds open.")
 	descLogBytes  = desc("log_bytes", "Memory held by the logs of all feeds.")
 	descSkipped   = desc("records_skipped_total", "Records over --max-event, announced as a skipped event.")
@@ -90,6 +94,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	out.gauge(descBuild, 1, c.version, runtime.Version())
 	out.accept(snap.Accept)
 	out.loops(snap.Loops)
+	out.guards(snap.Guards)
 	out.hub(snap.Hub)
 	out.kafka(snap.Kafka)
 }
@@ -117,6 +122,12 @@ func (s sink) loops(loops []LoopStats) {
 	s.counter(descBytes, t.bytes)
 	s.histogram(descLatency, t.latency)
 	s.counter(descNegative, t.negative)
+}
+
+func (s sink) guards(g GuardStats) {
+	s.counts(descTokens, g.Tokens)
+	s.counter(descChallenges, g.Challenges)
+	s.counter(descRenewals, g.Renewals)
 }
 
 func (s sink) hub(h HubStats) {

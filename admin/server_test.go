@@ -39,6 +39,7 @@ func busy() fake {
 	return fake{
 		ready: errors.Join(errors.New("draining"), errors.New("topic audit: not open")),
 		snap: Snapshot{
+			Guards: GuardStats{Tokens: Counts{"verified": 7, "missing": 2}, Challenges: 5, Renewals: 4},
 			Accept: AcceptStats{Accepted: 1300, Rejected: Counts{"max-conns": 7, "per-ip": 0}},
 			Loops: []LoopStats{
 				{

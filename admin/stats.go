@@ -18,6 +18,7 @@ type Source interface {
 // the process and never fall, whatever feed or connection has ended since.
 type Snapshot struct {
 	Accept AcceptStats
+	Guards GuardStats
 	Loops  []LoopStats // in the loops' order; the index is the loop label
 	Hub    HubStats
 	Kafka  KafkaStats
@@ -33,6 +34,13 @@ type Counts map[string]uint64
 type AcceptStats struct {
 	Accepted uint64 // connections enrolled in a loop
 	Rejected Counts // connections refused at accept, by reason
+}
+
+// GuardStats is about the guards of routes.
+type GuardStats struct {
+	Tokens     Counts // requests to guarded routes, by what their token came to
+	Challenges uint64 // sent to streams
+	Renewals   uint64 // of them, those answered rightly
 }
 
 // LoopStats is one event loop.

@@ -7,7 +7,7 @@ import (
 
 // check holds the settings against each other.
 func (l *loader) check() error {
-	for _, check := range [...]func() error{l.checkKafka, l.checkListen, l.checkProxy, l.checkSizes, l.checkRoutes} {
+	for _, check := range [...]func() error{l.checkKafka, l.checkListen, l.checkProxy, l.checkSizes, l.checkRoutes, l.checkPeers} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -112,6 +112,20 @@ func (l *loader) checkSizes() error {
 func (l *loader) checkRoutes() error {
 	if len(l.config.Routes) == 0 {
 		return l.fault([]string{"route"}, "at least one route is needed (use --route /events=events, or routes in the --config file)")
+	}
+	return nil
+}
+
+func (l *loader) checkPeers() error {
+	seen := map[string]bool{}
+	for _, p := range l.config.Peers {
+		if seen[p.Name] {
+			return l.fault([]string{"peers"}, "%s is there twice", quote(p.Name))
+		}
+		seen[p.Name] = true
+	}
+	if len(seen) > 0 && l.config.Node == "" {
+		return l.fault([]string{"peers"}, "needs --node: by a random name no peer knows this one")
 	}
 	return nil
 }

@@ -19,6 +19,10 @@ type Config struct {
 	Routes []Route // in the file's order, then those of --route; at least one
 	CORS   CORS    // for routes without their own, which hold a copy, and for 404 answers
 
+	Challenge time.Duration // 0: never
+	Node      string        // "": a random name
+	Peers     []Peer
+
 	Listen    string // host:port, port 0 for any; "" for none
 	ListenTLS string // the same
 	TLS       ServerTLS
@@ -95,6 +99,9 @@ type SASL struct {
 	Username     string
 	PasswordFile string
 }
+
+// Peer is another node: its name and the base of its URLs.
+type Peer struct{ Name, URL string }
 
 // Demo is what the demo command has on top.
 type Demo struct {

@@ -22,7 +22,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(raw)
-	for name, want := range map[string]string{"settings": settingsTable(), "routes": routesTable()} {
+	for name, want := range map[string]string{"settings": settingsTable(), "routes": routesTable(), "guards": guardsTable()} {
 		start, end := "<!-- "+name+": written by go test ./config -update -->\n", "<!-- end of "+name+" -->\n"
 		before, rest, ok := strings.Cut(text, start)
 		got, after, closed := strings.Cut(rest, end)
@@ -62,6 +62,15 @@ func routesTable() string {
 	var b strings.Builder
 	b.WriteString("\n| key | default | |\n|---|---|---|\n")
 	for _, k := range routeKeys {
+		b.WriteString(tableRow([]string{code(k.name), k.def, k.help}))
+	}
+	return b.String() + "\n"
+}
+
+func guardsTable() string {
+	var b strings.Builder
+	b.WriteString("\n| key | default | |\n|---|---|---|\n")
+	for _, k := range guardKeys {
 		b.WriteString(tableRow([]string{code(k.name), k.def, k.help}))
 	}
 	return b.String() + "\n"

@@ -57,11 +57,16 @@ func (l *loader) parseFile(path string, text []byte) ([]assignment, []placedRout
 	var (
 		all    []assignment
 		routes []placedRoute
+		guard  *key
 	)
 	err = f.mapping(root, "the file", func(k key) error {
-		if k.name == "routes" {
+		switch k.name {
+		case "routes":
 			routes, err = f.routes(k)
 			return err
+		case "guard":
+			guard = &k
+			return nil
 		}
 		s := l.byName[k.name]
 		if s == nil || s.name == configFile {
@@ -72,6 +77,9 @@ func (l *loader) parseFile(path string, text []byte) ([]assignment, []placedRout
 		all = append(all, a)
 		return err
 	})
+	if err == nil {
+		l.guard, err = f.guards(guard, routes)
+	}
 	return all, routes, err
 }
 
@@ -80,7 +88,7 @@ func (l *loader) unknownKey(k key) error {
 		return fmt.Errorf("%s: a file can't name another", k.from)
 	}
 	spell := func(name string) string { return name }
-	return fmt.Errorf("%s: unknown setting%s", k.from, l.hint(k.name, spell, "routes"))
+	return fmt.Errorf("%s: unknown setting%s", k.from, l.hint(k.name, spell, "routes", "guard"))
 }
 
 // file is a YAML file, by the name its errors begin with.

@@ -153,8 +153,6 @@ func parseFilterValue(text string) (route.Template, error) {
 		return refuse("it is empty, and what is empty or missing matches nothing")
 	case len(literal) > filterValueMax:
 		return refuse(fmt.Sprintf("it is longer than %d bytes", filterValueMax))
-	case len(value.Claims()) > 0:
-		return refuse("claims are not supported yet")
 	}
 	return value, nil
 }

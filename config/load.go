@@ -61,6 +61,7 @@ type loader struct {
 	config   *Config
 	settings []setting
 	byName   map[string]*setting // those of the command
+	guard    placedGuard         // of routes that the file doesn't have
 	from     map[string]string   // by setting: the place that set it last; none for a default
 }
 
@@ -86,6 +87,7 @@ type placedRoute struct {
 	Route
 	from    string // the place of its path
 	ownCORS bool
+	guard   placedGuard
 }
 
 func newLoader(command string) *loader {
@@ -194,12 +196,12 @@ func (l *loader) joinRoutes(file []placedRoute) error {
 	c := l.config
 	all := file
 	for _, r := range c.Routes {
-		all = append(all, placedRoute{Route: r, from: l.from["route"]})
+		all = append(all, placedRoute{Route: r, from: l.from["route"], guard: l.guard})
 	}
 	if len(all) == 0 && l.command == Demonstrate {
 		r := newRoute()
 		r.Path, r.Topics = "/events", []string{c.Demo.Topic}
-		all = append(all, placedRoute{Route: r})
+		all = append(all, placedRoute{Route: r, guard: l.guard})
 	}
 	if len(all) > routesMax {
 		return fmt.Errorf("%s: more than %d routes", all[routesMax].from, routesMax)
@@ -215,6 +217,9 @@ func (l *loader) joinRoutes(file []placedRoute) error {
 		seen[at] = r.from
 		if err := table.Add(route.Route{Host: r.Host, Path: r.Path}); err != nil {
 			return fmt.Errorf("%s: %w", r.from, err)
+		}
+		if err := r.guard.setChecked(&r); err != nil {
+			return err
 		}
 		if !r.ownCORS {
 			r.CORS = c.CORS

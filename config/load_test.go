@@ -43,6 +43,7 @@ func TestDefaults(t *testing.T) {
 	want := Config{
 		Kafka:         Kafka{Brokers: []string{"127.0.0.1:9092"}, ClientID: "tailcast", Isolation: ReadCommitted},
 		Routes:        []Route{events},
+		Challenge:     30 * time.Second,
 		Listen:        ":8080",
 		Admin:         "127.0.0.1:9090",
 		LogBytes:      64 << 20,
@@ -94,6 +95,9 @@ var samples = map[string]struct{ text, with string }{
 	"kafka-sasl-password-file":       {"/run/secret", "--kafka-sasl-mechanism=PLAIN --kafka-sasl-username=u"},
 	"route":                          {"/a=a,/b=b", ""},
 	"cors-origins":                   {"https://app.test,https://*.app.test", ""},
+	"challenge":                      {"1m", ""},
+	"node":                           {"node-1", ""},
+	"peers":                          {"a=http://10.0.0.7:8080,b=https://b.test", "--node=c"},
 	"listen":                         {"127.0.0.1:18080", ""},
 	"listen-tls":                     {":8443", "--tls-cert=a --tls-key=b"},
 	"tls-cert":                       {"/a.pem,/b.pem", "--listen-tls=:1 --tls-key=a,b"},

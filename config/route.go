@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"tailcast/auth"
 	"tailcast/frame"
 	"tailcast/route"
 )
@@ -24,7 +25,8 @@ type Route struct {
 
 	ClientStart bool // a request may ask for another start
 
-	CORS CORS // its own, or Config.CORS
+	CORS  CORS       // its own, or Config.CORS
+	Guard *auth.Spec // checked; nil: everyone may read it
 }
 
 // CORS is which pages of other origins may read answers; checked by

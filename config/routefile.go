@@ -26,7 +26,7 @@ var routeKeys = []routeKey{
 	{"topics", "", "instead of `topic`, a list: one stream of all of them", setTopics},
 	{"start", "latest", "where a stream without an id begins: `latest`, `earliest`, a time (`2026-01-02T03:04:05Z`), a time ago (`15m`), or `{last: 100}` offsets of each partition", setStart},
 	{"client_start", "false", "whether clients may ask for another start by `?since=` and `?last=`", oneText(parseBool, func(r *placedRoute) *bool { return &r.ClientStart })},
-	{"filter", "every record", "list of items `{key: VALUE, headers: {NAME: VALUE}, json: {PATH: VALUE}}`: records that match all of some item; values may be `{parameters}` of the path or the query", setFilter},
+	{"filter", "every record", "list of items `{key: VALUE, headers: {NAME: VALUE}, json: {PATH: VALUE}}`: records that match all of some item; values may be `{parameters}` of the path or the query, or `${claims.NAME}` of the token", setFilter},
 	{"format", "raw", "`raw`: data is the value; `envelope`: data is a JSON object of the whole record", oneText(parseFormat, func(r *placedRoute) *bool { return &r.Format.Envelope })},
 	{"binary", "replace", "values that are not UTF-8: `replace` what isn't by U+FFFD, `base64` every value of the route, `drop` them", oneText(oneOf(frame.Replace, frame.Base64, frame.Drop), func(r *placedRoute) *frame.Binary { return &r.Format.Binary })},
 	{"event", "no name", "name of events: `{fixed: NAME}`, `{header: NAME}` of the record, or `{json: PATH}` in its value", setEvent},
@@ -34,6 +34,7 @@ var routeKeys = []routeKey{
 	{"id", "position", "ids of events: the `position` in the topics, or `key+position`, behind the record's key in base64url", oneText(parseID, func(r *placedRoute) *bool { return &r.Format.KeyID })},
 	{"resync", "continue", "streams that can't go on where they were: `continue` as near as possible, or `restart` as without an id", oneText(oneOf(ResyncContinue, ResyncRestart), func(r *placedRoute) *Resync { return &r.Resync })},
 	{"cors", "`cors-origins`", "`{origins: [...], credentials: true}`: pages that may read the route, and whether with cookies", setCORS},
+	{"guard", "the file's `guard`", "what tokens must hold to read the route: the keys below, or `none`", setGuard},
 }
 
 // routes reads the list of routes.

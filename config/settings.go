@@ -63,6 +63,7 @@ func settings(c *Config) []setting {
 	}
 	add("Kafka", kafkaSettings(&c.Kafka))
 	add("Routes", routeSettings(c))
+	add("Guards", guardSettings(c))
 	add("Connections", connSettings(c))
 	add("Streams", streamSettings(c))
 	add("Memory", memorySettings(c))

@@ -55,3 +55,19 @@ func appendRetry(dst []byte, millis int) []byte {
 	dst = strconv.AppendInt(dst, int64(max(millis, retryMin)), 10)
 	return append(dst, '\n')
 }
+
+// AppendChallenge appends the event that asks a client for its next token: what
+// to send, to the stream's own path. answer is the value of the header by which
+// the challenge is known again: letters, digits, dots, dashes and underscores.
+// The event has no id.
+func AppendChallenge(dst []byte, answer string) []byte {
+	const (
+		before = "event: challenge\ndata: " +
+			`{"method":"POST","headers":{"content-type":"application/x-challenge-response","x-challenge":"`
+		after = "\"}}\n\n"
+	)
+	dst, c := beginChunk(dst, len(before)+len(answer)+len(after))
+	dst = append(dst, before...)
+	dst = append(dst, answer...)
+	return c.end(append(dst, after...))
+}

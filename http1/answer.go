@@ -130,6 +130,8 @@ func reason(status int) string {
 		return "Internal Server Error"
 	case 501:
 		return "Not Implemented"
+	case 503:
+		return "Service Unavailable"
 	case 505:
 		return "HTTP Version Not Supported"
 	}

@@ -78,6 +78,9 @@ type Request struct {
 	fields   []field
 }
 
+// Size is the length of the head in bytes.
+func (r *Request) Size() int { return len(r.head) }
+
 // HasBody reports whether bytes of a body follow the head, whatever the method.
 func (r *Request) HasBody() bool { return r.Chunked || r.Length > 0 }
 

@@ -19,6 +19,7 @@ type connState uint8
 const (
 	stateHead   connState = iota // between requests, or in the middle of a request's head
 	stateBody                    // reading and discarding the body of an answered request
+	stateGuard                   // a request whose token is being checked
 	stateStream                  // a stream of events
 	stateEnding                  // a stream whose last frame is still going out
 	stateLast                    // a stream whose end is held and still going out
@@ -41,6 +42,7 @@ const (
 	closeOverwritten                    // dropped: the log no longer holds its place
 	closeSurplus                        // sent too much on a connection that streams
 	closeAge                            // ended after --max-age
+	closeExpired                        // ended with its token
 	closeDrain                          // ended because the node is stopping
 	closeLimit                          // its client has as many connections as it may
 	closeProxy                          // no PROXY header, or a wrong one
@@ -50,7 +52,7 @@ const (
 )
 
 var closeNames = [closeReasons]string{
-	"peer", "done", "request", "timeout", "lag", "stall", "overwritten", "surplus", "age", "drain", "limit", "proxy", "tls", "error",
+	"peer", "done", "request", "timeout", "lag", "stall", "overwritten", "surplus", "age", "expired", "drain", "limit", "proxy", "tls", "error",
 }
 
 // conn is one client connection. It belongs to the loop that took it; other
@@ -90,12 +92,13 @@ type conn struct {
 }
 
 // edge is what only some connections have: those that came through something,
-// or are counted somewhere.
+// are counted somewhere, or had to show a token.
 type edge struct {
 	quota *quota     // of its address; nil while --max-conns-per-ip is off
 	tls   *session   // nil on a plain connection
 	proxy bool       // a PROXY header comes first
 	addr  netip.Addr // what that header says; not valid without
+	lease *lease     // the right of the stream to go on; nil if it needs none
 }
 
 // hold keeps a copy of b to be written before the log's bytes.
@@ -125,6 +128,14 @@ func (c *conn) release() {
 	if s := c.session(); s != nil {
 		s.release()
 	}
+}
+
+// lease is the right of a guarded stream to go on, nil of any other.
+func (c *conn) lease() *lease {
+	if c.edge == nil {
+		return nil
+	}
+	return c.edge.lease
 }
 
 // session is the TLS of c, nil without.

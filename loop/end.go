@@ -11,6 +11,7 @@ import (
 // connection whose OnTraffic runs.
 func (l *Loop) end(c *conn, why closeReason) {
 	c.reason = why
+	c.unlease()
 	l.wheel.set(c, l.now+l.srv.waits.end)
 	var got pumpResult
 	if c.list == &c.stream.waiting || c.own != nil { // between two frames

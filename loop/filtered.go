@@ -55,6 +55,11 @@ func (l *Loop) pumpFiltered(c *conn) pumpResult {
 			l.pieces = append(l.pieces, piece{label: x.label, place: c.place, size: int(x.frameEnd - c.place)})
 		} else if c.state == stateEnding {
 			return l.finish(c)
+		} else if s := c.lease(); s != nil && s.ask != nil {
+			if got := l.sayChallenge(c, s); got != pumpCaughtUp {
+				return got
+			}
+			continue
 		} else if !l.gather(c, &looks) {
 			return pumpOverwritten
 		}

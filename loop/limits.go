@@ -64,6 +64,7 @@ type waits struct {
 	linger    time.Duration // for the peer, after our side was shut
 	end       time.Duration // for a stream's last frame to be taken
 	keepAlive time.Duration // between two requests
+	guard     time.Duration // for the verdict on a token: two askings of the issuer
 }
 
-var defaultWaits = waits{linger: 5 * time.Second, end: 5 * time.Second, keepAlive: 60 * time.Second}
+var defaultWaits = waits{linger: 5 * time.Second, end: 5 * time.Second, keepAlive: 60 * time.Second, guard: 15 * time.Second}

@@ -50,7 +50,8 @@ type Loop struct {
 	draining drain
 	rand     *rand.Rand
 	counts   counts
-	ownHeld  int // bytes that personal streams hold
+	ownHeld  int      // bytes that personal streams hold
+	judged   []judged // checks that are done and whose requests wait
 
 	// Scratch of one turn or event.
 	req    http1.Request
@@ -69,8 +70,9 @@ type Loop struct {
 	date   date
 
 	// Written by the loop, read by others.
-	stats  stats
-	orders atomic.Int32 // the highest order given
+	stats    stats
+	verdicts verdicts     // what becomes judged
+	orders   atomic.Int32 // the highest order given
 }
 
 // OnOpen takes a connection. Its context is the conn; the wake socket has none.
@@ -161,7 +163,8 @@ func (l *Loop) turn() {
 	}
 	clear(l.marked)
 	l.takeOwn()
-	busy := l.runPasses()
+	busy := l.takeVerdicts()
+	busy = l.runPasses() || busy
 	busy = l.look() || busy
 	busy = l.wheel.advance(l.now, expireMax, l.expired) || busy
 	l.obey()
@@ -223,10 +226,14 @@ func (l *Loop) forget(c *conn) {
 	l.unlist(c)
 	l.detach(c)
 	l.disown(c)
+	c.unlease()
 	l.ownHeld -= int(c.ownHeld)
 	l.wheel.clear(c)
 	c.release()
 	if c.in != nil {
+		if c.in.check != nil {
+			c.in.check.Abandon()
+		}
 		l.putInbound(c)
 	}
 	c.state = stateGone
@@ -246,8 +253,10 @@ func (l *Loop) expired(c *conn) {
 	switch c.state {
 	case stateHead:
 		l.headLate(c)
+	case stateGuard:
+		l.answerLate(c)
 	case stateStream:
-		l.end(c, closeAge)
+		l.streamDue(c)
 	case stateEnding, stateLast:
 		l.drop(c, c.reason)
 	case stateLinger:

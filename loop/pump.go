@@ -44,6 +44,15 @@ func (l *Loop) pump(c *conn) pumpResult {
 				return l.finish(c)
 			}
 		}
+		if s := c.lease(); s != nil && s.ask != nil {
+			if c.place == s.askAt {
+				if got := l.sayChallenge(c, s); got != pumpCaughtUp {
+					return got
+				}
+				continue
+			}
+			b = b[:min(int64(len(b)), s.askAt-c.place)]
+		}
 		if len(b) == 0 {
 			return pumpCaughtUp
 		}

@@ -2,7 +2,9 @@ package loop
 
 import (
 	"errors"
+	"time"
 
+	"tailcast/auth"
 	"tailcast/frame"
 	"tailcast/http1"
 	"tailcast/hub"
@@ -14,7 +16,8 @@ type inbound struct {
 	parser http1.Parser
 	head   []byte // of the request so far; at most http1.HeadMax and one read
 	body   http1.Body
-	keep   bool // the connection goes on behind the body
+	keep   bool        // the connection goes on behind the body
+	check  *auth.Check // of the token of the request in head, in stateGuard and until it is answered
 }
 
 // idleInboundMax bounds the inbounds a loop keeps for reuse: as many clients as
@@ -40,7 +43,7 @@ func (l *Loop) putInbound(c *conn) {
 		return
 	}
 	in.parser.Reset()
-	in.head = in.head[:0]
+	in.head, in.check = in.head[:0], nil
 	l.idle = append(l.idle, in)
 }
 
@@ -89,8 +92,12 @@ func (l *Loop) readHead(c *conn, b []byte) (rest []byte, ok bool) {
 	// The request aliases head, which may be in.head: done with before reuse.
 	rest = b[len(b)-(len(head)-n):]
 	ok = l.request(c, &l.req)
-	if c.in != nil && c.state == stateHead {
+	switch {
+	case c.in == nil:
+	case c.state == stateHead:
 		l.rest(c)
+	case c.state == stateGuard:
+		in.head = append(in.head[:0], head[:n]...)
 	}
 	return rest, ok
 }
@@ -132,7 +139,7 @@ func (l *Loop) discard(c *conn, n int) bool {
 	if c.surplus += int32(n); int(c.surplus) <= limit {
 		return true
 	}
-	if c.state == stateStream {
+	if c.state == stateStream || c.state == stateGuard {
 		c.reason = closeSurplus
 	}
 	c.reset()
@@ -161,6 +168,13 @@ func (l *Loop) request(c *conn, r *http1.Request) bool {
 	}
 	grant := cors.Decide(origin)
 	l.fields = grant.AppendFields(l.fields[:0])
+	var guard *auth.Guard
+	methods := route.Methods
+	if found {
+		if guard = l.srv.site.Serves[rt.Feed].Guard; guard != nil {
+			methods = route.GuardedMethods
+		}
+	}
 	switch {
 	case !found && r.Method == http1.MethodOther: // which no path knows (RFC 9110 15.6.2)
 		return l.answer(c, r, &http1.Answer{Status: 501, Fields: l.fields, Body: "the only methods known are " + route.Methods + " and POST"})
@@ -168,12 +182,14 @@ func (l *Loop) request(c *conn, r *http1.Request) bool {
 		return l.answer(c, r, &http1.Answer{Status: 404, Fields: l.fields, Body: "no stream at this path"})
 	case r.Method == http1.MethodOptions:
 		if route.IsPreflight(origin, r.Value(http1.RequestMethod)) {
-			l.fields = grant.AppendPreflightFields(l.fields[:0])
+			l.fields = grant.AppendPreflightFields(l.fields[:0], guard != nil)
 		}
-		return l.answer(c, r, &http1.Answer{Status: 204, Allow: route.Methods, Fields: l.fields})
+		return l.answer(c, r, &http1.Answer{Status: 204, Allow: methods, Fields: l.fields})
+	case r.Method == http1.MethodPost && guard != nil:
+		return l.renew(c, r, guard)
 	case r.Method != http1.MethodGet && r.Method != http1.MethodHead:
 		return l.answer(c, r, &http1.Answer{
-			Status: 405, Allow: route.Methods, Fields: l.fields,
+			Status: 405, Allow: methods, Fields: l.fields,
 			Body: "a stream is read with GET",
 		})
 	case r.HasBody():
@@ -181,13 +197,24 @@ func (l *Loop) request(c *conn, r *http1.Request) bool {
 			Status: 400, Fields: l.fields, Close: true,
 			Body: "a GET or HEAD request has no body here",
 		})
-	case r.Method == http1.MethodHead:
+	}
+	var token *auth.Token
+	l.values.Query, l.values.Claims = r.Query, nil
+	if guard != nil {
+		var refusal *auth.Refusal
+		if token, refusal = l.check(c, r, guard); refusal != nil {
+			return l.deny(c, r, refusal)
+		} else if token == nil {
+			return l.await(c)
+		}
+		l.values.Claims = route.ClaimMap(token.Claims)
+	}
+	if r.Method == http1.MethodHead {
 		l.out = http1.AppendStreamHead(l.out[:0], r.Minor, l.date.at(l), l.fields)
 		l.counts.answered(200)
 		return l.answered(c, l.out, false)
 	}
-	l.values.Query, l.values.Claims = r.Query, nil
-	return l.open(c, r, &l.srv.site.Serves[rt.Feed])
+	return l.open(c, r, &l.srv.site.Serves[rt.Feed], token)
 }
 
 // refused answers a request that asks for what it can't have.
@@ -202,7 +229,7 @@ func (l *Loop) answer(c *conn, r *http1.Request, a *http1.Answer) bool {
 	a.Date = l.date.at(l)
 	a.Head = r.Method == http1.MethodHead
 	in := c.in
-	in.keep = r.KeepAlive() && !a.Close && !l.draining.begun
+	in.keep = r.KeepAlive() && !a.Close && !l.draining.begun && c.surplus == 0
 	pending := r.HasBody()
 	if pending && (r.WantsContinue() || in.body.Start(r, bodyBytesMax) != nil) {
 		// The client may or may not send the body it announced: nobody
@@ -289,8 +316,8 @@ func (l *Loop) linger(c *conn, why closeReason) bool {
 }
 
 // open begins a stream. l.values are those of the request, and expanded before
-// start uses their memory.
-func (l *Loop) open(c *conn, r *http1.Request, what *Serving) bool {
+// start uses their memory. token is that of a guarded route.
+func (l *Loop) open(c *conn, r *http1.Request, what *Serving, token *auth.Token) bool {
 	feed := what.Feed
 	if what.Open != nil {
 		var err error
@@ -311,6 +338,13 @@ func (l *Loop) open(c *conn, r *http1.Request, what *Serving) bool {
 	if l.draining.begun {
 		return l.shed(c)
 	}
+	var oldest time.Duration
+	if age := l.srv.cfg.MaxAge; age > 0 {
+		oldest = l.now + jitter(l.rand, age)
+	}
+	if token != nil {
+		c.grant(&lease{Lease: what.Guard.Lease(token, l.path), oldest: oldest})
+	}
 	start := l.start(c, r, what)
 	c.owesLive = start.Policy.From != hub.FromLatest
 	if c.filtered != nil {
@@ -319,8 +353,11 @@ func (l *Loop) open(c *conn, r *http1.Request, what *Serving) bool {
 	l.putInbound(c)
 	c.state = stateStream
 	l.wheel.clear(c)
-	if age := l.srv.cfg.MaxAge; age > 0 {
-		l.wheel.set(c, l.now+jitter(l.rand, age))
+	switch s := c.lease(); {
+	case s != nil:
+		l.watch(c, s)
+	case oldest > 0:
+		l.wheel.set(c, oldest)
 	}
 	s := l.streamsOf(feed)
 	c.stream = s

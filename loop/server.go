@@ -14,6 +14,7 @@ import (
 	"github.com/panjf2000/gnet/v2"
 	"github.com/panjf2000/gnet/v2/pkg/logging"
 
+	"tailcast/auth"
 	"tailcast/http1"
 	"tailcast/hub"
 	"tailcast/route"
@@ -50,8 +51,9 @@ type Site struct {
 
 // Serving is what one route serves.
 type Serving struct {
-	Feed    *hub.Feed // nil if requests have a say in it
-	Restart bool      // streams that can't go on exactly begin by the start policy
+	Feed    *hub.Feed   // nil if requests have a say in it
+	Guard   *auth.Guard // nil: everyone may read it
+	Restart bool        // streams that can't go on exactly begin by the start policy
 
 	Start       hub.Policy
 	ClientStart bool // clients may ask for another start

@@ -10,7 +10,9 @@ import (
 var latencyBounds = [...]int64{1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000}
 
 // statuses are the answers this room gives. Anything else is counted as 400.
-var statuses = [...]int{200, 204, 400, 404, 405, 408, 413, 414, 417, 431, 501, 505}
+var statuses = [...]int{
+	200, 204, 400, 401, 403, 404, 405, 408, 409, 410, 413, 414, 415, 417, 431, 501, 503, 505,
+}
 
 // counts are a loop's counters, plain because only the loop touches them.
 type counts struct {

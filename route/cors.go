@@ -119,22 +119,34 @@ func (g Grant) AppendFields(dst []byte) []byte {
 // carry it.
 const Methods = "GET, HEAD, OPTIONS"
 
+// GuardedMethods is Methods of a route with a guard, to which answers to its
+// challenges are posted.
+const GuardedMethods = Methods + ", POST"
+
 // preflightFields is what a preflight is told besides its origin. It does not
 // depend on what was asked for: the browser does the comparing. The headers are
 // those of EventSource polyfills and fetch clients; "*" would not cover
 // authorization and is void with credentials. 7200 s is where Chromium cuts the
 // age (WebKit cuts at 600).
-const preflightFields = "Access-Control-Allow-Methods: " + Methods + "\r\n" +
-	"Access-Control-Allow-Headers: last-event-id, authorization, cache-control, content-type\r\n" +
-	"Access-Control-Max-Age: 7200\r\n"
+const (
+	preflightFields = "Access-Control-Allow-Methods: " + Methods + "\r\n" +
+		"Access-Control-Allow-Headers: last-event-id, authorization, cache-control, content-type\r\n" + preflightAge
+	guardedPreflightFields = "Access-Control-Allow-Methods: " + GuardedMethods + "\r\n" +
+		"Access-Control-Allow-Headers: last-event-id, authorization, cache-control, content-type, x-challenge\r\n" + preflightAge
+	preflightAge = "Access-Control-Max-Age: 7200\r\n"
+)
 
 // AppendPreflightFields appends the field lines of g for the answer to a
 // preflight: OPTIONS with Origin and Access-Control-Request-Method
 // (IsPreflight). Status 204; no guard may ask it for credentials, for it
-// carries none.
-func (g Grant) AppendPreflightFields(dst []byte) []byte {
+// carries none. guarded is whether the route has one.
+func (g Grant) AppendPreflightFields(dst []byte, guarded bool) []byte {
 	dst = g.AppendFields(dst)
-	if g.Origin != nil {
+	switch {
+	case g.Origin == nil:
+	case guarded:
+		dst = append(dst, guardedPreflightFields...)
+	default:
 		dst = append(dst, preflightFields...)
 	}
 	return dst

@@ -111,7 +111,7 @@ func TestPreflight(t *testing.T) {
 		{"*", "https://app.test", "Access-Control-Allow-Origin: *\r\n" + asked},
 		{"", "https://app.test", ""},
 	} {
-		got := mustCORS(t, false, strings.Fields(tc.list)...).Decide([]byte(tc.origin)).AppendPreflightFields(nil)
+		got := mustCORS(t, false, strings.Fields(tc.list)...).Decide([]byte(tc.origin)).AppendPreflightFields(nil, false)
 		if string(got) != tc.want {
 			t.Errorf("%q asked by %q: got %q, want %q", tc.list, tc.origin, got, tc.want)
 		}

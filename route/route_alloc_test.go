@@ -32,7 +32,7 @@ func TestRequestPathDoesNotAllocate(t *testing.T) {
 		for _, o := range origins {
 			g := r.CORS.Decide(o)
 			fields = g.AppendFields(fields[:0])
-			fields = g.AppendPreflightFields(fields[:0])
+			fields = g.AppendPreflightFields(fields[:0], false)
 		}
 		if ResumeID(nil, false, query, scratch).Kind != ResumeGiven {
 			t.Fatal("no id")

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"tailcast/auth"
 	"tailcast/config"
 	"tailcast/hub"
 	"tailcast/kafkatail"
@@ -33,7 +34,11 @@ func check(ctx context.Context, cfg *config.Config, stdout io.Writer) error {
 	}
 	h := hub.New(hub.Options{LogBytes: int64(cfg.LogBytes), LogBytesTotal: int64(cfg.LogBytesTotal), Heartbeat: cfg.Heartbeat}, nil)
 	var feeds []*hub.Feed
+	guards := auth.NewNode(guardConfig(cfg, newLog(cfg, io.Discard)))
 	for _, r := range cfg.Routes {
+		if _, err := guardOf(guards, &r); err != nil { // reads files of keys, asks no issuer
+			return err
+		}
 		f, err := h.Open(hub.Spec{Topics: r.Topics, Format: r.Format, Fields: filterOf(&r).Fields()}, tail)
 		if err != nil {
 			return fmt.Errorf("route %s: %w", r.Path, err)

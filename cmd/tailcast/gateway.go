@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tailcast/admin"
+	"tailcast/auth"
 	"tailcast/certs"
 	"tailcast/config"
 	"tailcast/hub"
@@ -33,6 +34,7 @@ type gateway struct {
 	loops *loop.Server
 	hub   *hub.Hub
 	tail  *kafkatail.Tail
+	guard *auth.Node
 	admin *admin.Server
 	certs *certs.Store // nil without --listen-tls
 	feeds []*hub.Feed  // by route
@@ -70,6 +72,7 @@ func open(cfg *config.Config, log *slog.Logger, pages func(streams string) http.
 		LogBytes: int64(cfg.LogBytes), LogBytesTotal: int64(cfg.LogBytesTotal), Heartbeat: cfg.Heartbeat, FlushWindow: cfg.FlushWindow,
 		History: g.tail.History(), ReplayMax: int64(cfg.ReplayMax), ReplayScan: int64(cfg.ReplayScan), Replays: cfg.Replays,
 	}, g.loops.Mailboxes())
+	g.guard = auth.NewNode(guardConfig(cfg, log))
 	site, err := g.site()
 	if err != nil {
 		return nil, err
@@ -108,9 +111,13 @@ func (g *gateway) site() (loop.Site, error) {
 		if err != nil {
 			return site, fmt.Errorf("route %s: %w", r.Path, err)
 		}
+		guard, err := guardOf(g.guard, &r)
+		if err != nil {
+			return site, err
+		}
 		g.feeds = append(g.feeds, f)
 		site.Serves = append(site.Serves, loop.Serving{
-			Feed: f, Restart: r.Resync == config.ResyncRestart, Start: policy(r.Start), ClientStart: r.ClientStart,
+			Feed: f, Guard: guard, Restart: r.Resync == config.ResyncRestart, Start: policy(r.Start), ClientStart: r.ClientStart,
 			Filter: filter,
 		})
 		routes = append(routes, route.Route{Host: r.Host, Path: r.Path, Feed: i, CORS: cors})
@@ -176,6 +183,7 @@ func (g *gateway) run(ctx context.Context) error {
 	if g.certs != nil {
 		wg.Go(func() { g.certs.Run(work) })
 	}
+	wg.Go(func() { g.guard.Run(work) })
 	wg.Go(func() {
 		if tailErr = g.tail.Run(work); tailErr != nil && work.Err() == nil {
 			close(failed)

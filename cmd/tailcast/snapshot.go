@@ -19,12 +19,14 @@ func (g *gateway) Ready() error {
 	if g.draining.Load() {
 		draining = errors.New("draining")
 	}
-	return errors.Join(draining, g.tail.Status().Ready(time.Now()))
+	return errors.Join(draining, g.tail.Status().Ready(time.Now()), g.guard.Ready())
 }
 
 // Snapshot reads every room once.
 func (g *gateway) Snapshot() admin.Snapshot {
 	s := admin.Snapshot{Kafka: g.kafkaStats(), Hub: g.hubStats()}
+	guards := g.guard.Stats()
+	s.Guards = admin.GuardStats{Tokens: guards.Tokens, Challenges: guards.Challenges, Renewals: guards.Renewals}
 	accepted, refused := g.loops.Accepted()
 	s.Accept = admin.AcceptStats{Accepted: accepted, Rejected: admin.Counts(refused)}
 	now := time.Now()

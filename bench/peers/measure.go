@@ -22,29 +22,27 @@ type measurement struct {
 
 // measurements, in the order of the tables, each measured for so many seconds.
 func measurements(sec int) []measurement {
-	fanout := func(streams int, rate float64) harness.Spec {
-		s, err := harness.Default(string(harness.Fanout))
+	spec := func(sc harness.Scenario, rate float64) harness.Spec {
+		s, err := harness.Default(string(sc))
 		if err != nil {
 			panic("BUG: " + err.Error())
 		}
-		s.Streams, s.Rate, s.For = streams, rate, harness.Duration(time.Duration(sec)*time.Second)
+		s.Rate, s.For = rate, harness.Duration(time.Duration(sec)*time.Second)
 		return s
 	}
-	latency := fanout(1000, 10)
-	latency.Sample = 10
-	idle := fanout(15_000, 1)
-	idle.Warm, idle.For = 0, harness.Duration(time.Second) // the figures are taken before the first record
+	idle := spec(harness.Idle, 1)
+	idle.Warm, idle.For = 0, harness.Duration(time.Second) // the figures are taken before
 	return []measurement{
 		{
-			"fanout", "10,000 streams, 8 records a second of 200 B", fanout(10_000, 8), false,
+			"fanout", "10,000 streams, 8 records a second of 200 B", spec(harness.Fanout, 8), false,
 			[]string{"cpu_us_per_event", "server_cpu", "events_per_s", "p50_ms", "p99_ms", "bytes_per_event"},
 		},
 		{
-			"best", "10,000 streams, tailcast and the floor at 100 records a second, peers at their best rate", fanout(10_000, 100), true,
+			"best", "10,000 streams, tailcast and the floor at 100 records a second, peers at their best rate", spec(harness.Fanout, 100), true,
 			[]string{"events_per_s", "cpu_us_per_event", "server_cpu", "p50_ms", "p99_ms"},
 		},
 		{
-			"latency", "1,000 streams, 10 records a second", latency, false,
+			"latency", "1,000 streams, 10 records a second", spec(harness.Latency, 10), false,
 			[]string{"p50_ms", "p99_ms", "max_ms", "cpu_us_per_event"},
 		},
 		{
@@ -56,10 +54,10 @@ func measurements(sec int) []measurement {
 
 // runTime is about how long one run takes: starting, opening, settling, ending.
 func (m *measurement) runTime() time.Duration {
-	const starts, settles = 2 * time.Second, 1500 * time.Millisecond
+	const starts, ends = 2 * time.Second, time.Second
 	const opensPerSec = 5000
 	opens := time.Duration(m.spec.Streams) * time.Second / opensPerSec
-	return starts + opens + settles + time.Duration(m.spec.Warm) + time.Duration(m.spec.For)
+	return starts + opens + time.Duration(m.spec.Settle) + time.Duration(m.spec.Warm) + time.Duration(m.spec.For) + ends
 }
 
 // What makes a rate sustained: at least keptShare of what was published reaches

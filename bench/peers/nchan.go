@@ -89,7 +89,7 @@ func nchanTarget(t *tools) (harness.Target, error) {
 
 // nchanVersion is what nginx and Debian say, as far as they do.
 func nchanVersion(nginx string) string {
-	said, _ := exec.Command(nginx, "-v").CombinedOutput() //nolint:errcheck // an unknown version is no reason not to measure
+	said, _ := exec.Command(nginx, "-v").CombinedOutput() // an unknown version is no reason not to measure
 	_, version, _ := strings.Cut(strings.TrimSpace(string(said)), "nginx/")
 	module, err := exec.Command("dpkg-query", "-W", "-f", "${Version}", "libnginx-mod-nchan").Output()
 	if err != nil {

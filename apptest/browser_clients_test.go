@@ -25,11 +25,12 @@ type tab struct {
 	ctx context.Context
 }
 
-// openTab starts Chromium (or Chrome), headless, and opens a page.
-func openTab(t *testing.T, address string) tab {
+// openTab starts Chromium (or Chrome), headless, with switches of its own, and
+// opens a page.
+func openTab(t *testing.T, address string, switches ...string) tab {
 	t.Helper()
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.NoSandbox, chromedp.DisableGPU)
-	for _, name := range []string{"disable-quic", "disable-component-update"} {
+	for _, name := range append(switches, "disable-quic", "disable-component-update") {
 		options = append(options, chromedp.Flag(name, true))
 	}
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...) // a fresh profile

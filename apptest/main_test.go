@@ -3,7 +3,7 @@
 //
 //	make test           the broker is franz-go's kfake, in the test's process
 //	make test-kafka     a real one (tag kafka, functions named *Kafka*)
-//	make test-clients   kcat, kafkajs, Chromium and HAProxy (tag clients, *Clients*)
+//	make test-clients   kcat, kafkajs, curl, OpenSSL, Chromium and HAProxy (tag clients, *Clients*)
 //
 // What the broker does not matter for is a function of broker, and both
 // kinds of test call it.

@@ -43,9 +43,9 @@ type curl struct {
 	events []ssetest.Event
 }
 
-func startCurl(t testing.TB, url string) *curl {
+func startCurl(t testing.TB, args ...string) *curl {
 	t.Helper()
-	c := &curl{Process: testkit.Start(t, need(t, "curl", "apt-get install curl"), "-sN", url)}
+	c := &curl{Process: testkit.Start(t, need(t, "curl", "apt-get install curl"), append([]string{"-sN"}, args...)...)}
 	testkit.Eventually(t, patience, "first id by curl", func() bool {
 		c.take()
 		return c.parser.LastEventID() != ""

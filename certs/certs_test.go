@@ -1,14 +1,9 @@
 package certs
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"log/slog"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -29,31 +24,8 @@ type dir struct {
 // make writes NAME.pem and NAME.key for a host, valid for d, signed by itself.
 func (d dir) make(name, host string, valid time.Duration) Pair {
 	d.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	c := &x509.Certificate{
-		SerialNumber: serial, DNSNames: []string{host},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(valid),
-		IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	return Pair{
-		Cert: d.write(name+".pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
-		Key:  d.write(name+".key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})),
-	}
+	cert, key := testkit.Certificate(d.t, d.path, name, host, valid)
+	return Pair{Cert: cert, Key: key}
 }
 
 func (d dir) write(name string, text []byte) string {

@@ -39,9 +39,15 @@ func Dial(t testing.TB, addr string) *Conn {
 func Open(t testing.TB, addr, target string, header ...string) *Conn {
 	t.Helper()
 	c := Dial(t, addr)
+	c.Ask(t, addr, target, header...)
+	return c
+}
+
+// Ask asks for target.
+func (c *Conn) Ask(t testing.TB, addr, target string, header ...string) {
+	t.Helper()
 	lines := append([]string{"GET " + target + " HTTP/1.1", "Host: " + addr, "Accept: text/event-stream"}, header...)
 	c.Send(t, strings.Join(lines, "\r\n")+"\r\n\r\n")
-	return c
 }
 
 // Send writes text.

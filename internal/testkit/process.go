@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -44,7 +45,14 @@ func (o *Output) String() string {
 // test.
 func Start(t testing.TB, path string, args ...string) *Process {
 	t.Helper()
+	return StartWith(t, nil, path, args...)
+}
+
+// StartWith is Start of a command that reads its standard input from in.
+func StartWith(t testing.TB, in io.Reader, path string, args ...string) *Process {
+	t.Helper()
 	p := &Process{cmd: exec.Command(path, args...), exited: make(chan struct{})}
+	p.cmd.Stdin = in
 	p.cmd.Stdout, p.cmd.Stderr = &p.Stdout, &p.Stderr
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -5,9 +5,8 @@
 // (stream), its own idea of what an event id looks like (id), and it judges a
 // stream by the sequence numbers its publisher wrote into the records
 // (Payload, mark). A Client holds tens of thousands of streams on one thread;
-// Load runs one from the first connection to the report; Floor is the server
-// nothing can beat, a bare loop of write(2).
+// Floor is the server nothing can beat, a bare loop of write(2).
 //
-// It does not start servers or publish records; the commands under bench/cmd
-// do the second, tests and scripts the first.
+// It does not start servers or publish records: bench/harness does, with
+// bench/kafkaload for Kafka, and bench/report shows what came of it.
 package bench

@@ -46,6 +46,7 @@ type Client struct {
 	waiting []int32       // streams that come back at their due time
 	opening int           // connections that wait for their response head
 	settled int           // streams that have opened once, or never will
+	cuts    int           // cut by Cut, and still open
 	gone    int           // streams that have ended for good
 	openFor time.Duration // what the first opening took
 }
@@ -183,6 +184,7 @@ func (cl *Client) Cut(n int) {
 		}
 		if c.state == open && c.reads() && !c.cutting {
 			c.cutting, c.due = true, cl.now
+			cl.cuts++
 			n--
 		}
 	}
@@ -292,6 +294,9 @@ func (cl *Client) doChores() {
 		}
 	}
 	cl.waiting = still
+	if cl.cfg.Slow == 0 && cl.cfg.Reconnecting == 0 && cl.cuts == 0 {
+		return
+	}
 	for i := range cl.conns {
 		c := &cl.conns[i]
 		if c.state != open {
@@ -304,6 +309,7 @@ func (cl *Client) doChores() {
 			cl.drop(c, &cl.tally.counts.Cut, true)
 		case c.kind == Reconnecting && !c.cutting && cl.cfg.ReconnectEvery > 0 && cl.now >= c.due:
 			c.cutting = true
+			cl.cuts++
 		}
 	}
 }

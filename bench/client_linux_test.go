@@ -25,6 +25,11 @@ func serve(t *testing.T, play func(c net.Conn, lastID string)) (url string) {
 
 func serveRaw(t *testing.T, play func(c net.Conn, lastID string)) (url string) {
 	t.Helper()
+	return serveRequests(t, func(c net.Conn, _, lastID string) { play(c, lastID) })
+}
+
+func serveRequests(t *testing.T, play func(c net.Conn, line, lastID string)) (url string) {
+	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -46,14 +51,15 @@ func serveRaw(t *testing.T, play func(c net.Conn, lastID string)) (url string) {
 				defer c.Close()
 				defer context.AfterFunc(ctx, func() { c.Close() })()
 				r := textproto.NewReader(bufio.NewReader(c))
-				if _, err := r.ReadLine(); err != nil {
+				line, err := r.ReadLine()
+				if err != nil {
 					return
 				}
 				h, err := r.ReadMIMEHeader()
 				if err != nil {
 					return
 				}
-				play(c, h.Get("Last-Event-ID"))
+				play(c, line, h.Get("Last-Event-ID"))
 			})
 		}
 	})
@@ -337,6 +343,117 @@ func TestCutOnCommand(t *testing.T) {
 	cl.runUntilTrue(t, "reconnections", func() bool { return cl.tally.counts.Opened == 11 })
 	if n := cl.Result().Counts; n.Cut != 3 || n.IDBlocks != 8 {
 		t.Errorf("%+v, want 3 cut and back with an id", n)
+	}
+}
+
+// TestUsers shows that each stream asks for its user, and that another user's
+// record is a fault.
+func TestUsers(t *testing.T) {
+	var asked sync.Map
+	url := serveRequests(t, func(c net.Conn, line, _ string) {
+		user, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimPrefix(line, "GET /users/"), "/feed?x=1 HTTP/1.1"), 10, 64)
+		if _, twice := asked.LoadOrStore(user, true); err != nil || twice {
+			t.Errorf("request %q", line)
+		}
+		send(c, testHead)
+		for seq := range int64(3) {
+			if user == 4 && seq == 2 {
+				user = 5
+			}
+			p := Payload{Partition: int32(user % 2), Seq: seq, User: user}.Append(nil, 0)
+			send(c, chunk(fmt.Sprintf("id: v1:0-%d.1-%d\ndata: %s\n\n", 10*seq, 10*seq, p)))
+		}
+		send(c, chunk(":\n"))
+		idle(c)
+	})
+	cl := newClient(t, Config{URL: strings.TrimSuffix(url, "/events") + "/users/{user}/feed?x=1", Conns: 6})
+	cl.mustOpen(t)
+	cl.runUntilTrue(t, "last line", func() bool { return cl.tally.counts.Comments == 6 })
+	if n := cl.Result().Counts; n.Events != 18 || n.Foreign != 1 || n.Faults() != 1 {
+		t.Errorf("%+v; want one foreign record: %q", n, cl.tally.faults)
+	}
+}
+
+// TestAwayAndBack shows that all streams go at once, and come back for what
+// they have missed.
+func TestAwayAndBack(t *testing.T) {
+	url := serve(t, func(c net.Conn, lastID string) {
+		if lastID == "" {
+			send(c, chunk(record(0, 0)))
+		} else {
+			send(c, chunk(record(0, 1))+chunk(record(0, 2)))
+		}
+		idle(c)
+	})
+	cl := newClient(t, Config{URL: url, Conns: 30})
+	cl.mustOpen(t)
+	cl.runUntilTrue(t, "first records", func() bool { return cl.Behind(1) == 0 })
+	cl.Away()
+	if g := cl.Result().Groups[Normal]; g.Open != 0 {
+		t.Errorf("%+v, want none open", g)
+	}
+	if err := cl.Run(t.Context(), 20*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if n := cl.tally.counts.Opened; n != 30 {
+		t.Errorf("%d opened while away", n-30)
+	}
+	cl.Back()
+	cl.mustOpen(t)
+	cl.runUntilTrue(t, "the rest", func() bool { return cl.Behind(3) == 0 })
+	if n := cl.Result().Counts; n.Events != 90 || n.Opened != 60 || n.Cut != 30 || n.Faults() != 0 {
+		t.Errorf("%+v: %q", n, cl.tally.faults)
+	}
+}
+
+// TestStall shows that streams stop to read on cue, and no earlier.
+func TestStall(t *testing.T) {
+	more := make(chan bool)
+	url := serve(t, func(c net.Conn, _ string) {
+		send(c, chunk(record(0, 0)))
+		<-more
+		send(c, chunk(record(0, 1)))
+		idle(c)
+	})
+	cl := newClient(t, Config{URL: url, Conns: 5, Stalled: 2, StallOnCue: true})
+	cl.mustOpen(t)
+	cl.runUntilTrue(t, "first records", func() bool { return cl.tally.counts.Events == 5 })
+	if err := cl.Stall(); err != nil {
+		t.Fatal(err)
+	}
+	close(more)
+	cl.runUntilTrue(t, "second records", func() bool { return cl.Behind(2) == 0 })
+	if g := cl.Result().Groups; g[Stalled].Conns != 2 || g[Stalled].EventsMax != 1 || g[Normal].EventsMin != 2 {
+		t.Errorf("%+v", g)
+	}
+}
+
+// TestSlices shows that the slices of the measured part add up.
+func TestSlices(t *testing.T) {
+	url := serve(t, func(c net.Conn, _ string) {
+		pace := time.NewTicker(5 * time.Millisecond) // of the events; nothing is waited for
+		defer pace.Stop()
+		for seq := int64(0); send(c, chunk(record(0, seq))); seq++ {
+			<-pace.C
+		}
+	})
+	cl := newClient(t, Config{URL: url, Conns: 3})
+	cl.mustOpen(t)
+	cl.Measure()
+	cl.runUntilTrue(t, "slices", func() bool { return len(cl.window.result.Slices) == 2 })
+	cl.Measured()
+	w, sum := cl.Window(), int64(0)
+	for _, s := range w.Slices {
+		sum += s.Events
+	}
+	if len(w.Slices) != 3 || sum != w.Events || w.LatencyMS.Samples != w.Events || len(w.Curve) == 0 {
+		t.Errorf("%d events in %+v, window %+v", sum, w.Slices, w)
+	}
+	for range slicesMax {
+		cl.endSlice()
+	}
+	if n := len(cl.window.result.Slices); n > slicesMax || cl.window.every == sliceEvery {
+		t.Errorf("%d slices of %v are kept", n, cl.window.every)
 	}
 }
 

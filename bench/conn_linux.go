@@ -255,6 +255,9 @@ func (cl *Client) drop(c *conn, how *int64, back bool) {
 	if c.state == connecting || c.state == asked {
 		cl.opening--
 	}
+	if c.cutting {
+		cl.cuts--
+	}
 	_ = unix.Close(c.fd)
 	c.fd, c.state, c.watched, c.cutting = -1, closed, false, false
 	c.turn++

@@ -18,6 +18,7 @@ type tally struct {
 	counts  Counts
 	verify  bool
 	ids     bool // ids are to have the form of readID
+	cache   idCache
 	faults  []string
 	latency histogram // of the measured part, the slice under way apart
 	slice   histogram // of the slice of time that is under way
@@ -132,7 +133,7 @@ func (j *judge) check(e *event) {
 	if !j.tally.ids {
 		return
 	}
-	offset, ok := readID(e.id, p) // an absent id is an empty one, which is none
+	offset, ok := j.tally.cache.read(e.id, p, e.payload.Seq) // an absent id is an empty one, which is none
 	if ok && verdict == inOrder {
 		ok = m.seeOffset(offset)
 	}

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// floorLook is how often a floor looks for orders.
+	// floorLook is how often a floor looks for orders, and for connections while
+	// it carries one out.
 	floorLook = 5 * time.Millisecond
 	// floorBatchMax bounds the events of one write, and so how long a floor
 	// that is behind stays away from its listener.
@@ -72,10 +73,15 @@ func (f *Floor) Run(ctx context.Context, orders <-chan Order, done chan<- Publis
 }
 
 func (f *Floor) carryOut(ctx context.Context, o Order) Published {
+	f.accept() // who waits gets all of it
 	began, first := time.Now(), f.seq
 	pace := NewPacer(max(o.Rate, 1))
+	looked := began
 	for f.seq-first < o.Count && ctx.Err() == nil {
-		f.accept()
+		if now := time.Now(); now.Sub(looked) >= floorLook {
+			f.accept()
+			looked = now
+		}
 		if o.Rate > 0 && time.Until(pace.Due()) > floorLook {
 			f.wait()
 			continue

@@ -56,8 +56,8 @@ func positive(t *testing.T, r *harness.Run, names string) {
 func TestFanout(t *testing.T) {
 	for _, partitions := range []int{1, 12} {
 		res := measure(t, "fanout", true, func(s *harness.Spec) { s.Partitions, s.Rate = partitions, 100 })
-		if len(res.Summaries) != 2 || res.FloorRatio == nil {
-			t.Fatalf("%+v", res)
+		if len(res.Summaries) != 2 || len(res.Ratios) == 0 {
+			t.Fatalf("%d summaries, ratios %+v", len(res.Summaries), res.Ratios)
 		}
 		for i := range res.Runs {
 			r := &res.Runs[i]
@@ -78,6 +78,7 @@ func TestScenarios(t *testing.T) {
 	}{
 		{"connect", func(*harness.Spec) {}, "opens_per_s open_p99_ms", 20},
 		{"idle", func(*harness.Spec) {}, "opens_per_s", 20},
+		{"keyed", func(s *harness.Spec) { s.Rate, s.Partitions = 400, 3 }, "p50_ms", 200},
 		{"latency", func(s *harness.Spec) { s.Rate = 100 }, "p50_ms", 20 * 50},
 		{"storm", func(s *harness.Spec) { s.Behind = 50 }, "storm_s storm_open_s", 20 * 53},
 		{"slow", func(s *harness.Spec) { s.Rate, s.Stalled = 100, 5 }, "calm_p99_ms p99_ms slow_p99_ratio", 15 * 80},
@@ -85,7 +86,7 @@ func TestScenarios(t *testing.T) {
 		{"ingest", func(s *harness.Spec) { s.Records = 5000 }, "records_per_s records_per_cpu_s", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := &measure(t, tt.name, false, tt.change).Runs[0]
+			r := &measure(t, tt.name, tt.name == "keyed", tt.change).Runs[0]
 			if r.Counts.Events < tt.events {
 				t.Errorf("%d events, want %d: %+v", r.Counts.Events, tt.events, r.Counts)
 			}

@@ -28,6 +28,9 @@ type Plan struct {
 	// next target each: a b c, b c a, c a b. What a run leaves behind in the
 	// machine does not always meet the same one.
 	Runs int
+	// Retries is how often a run is repeated that did not happen as described,
+	// so that one of many does not cost all the others.
+	Retries int
 	// Topic, Tailcast, ServerCPU, LoadCPU and Log are those of Setup.
 	Topic              string // "": bench
 	Tailcast           string
@@ -45,7 +48,8 @@ type Progress struct {
 	For      time.Duration // how long that takes, or 0 where that is not known
 	Events   func() int64  // how many have come so far; safe from any goroutine
 	Figures  map[string]float64
-	Finished bool // the run has ended, and Figures is what it gave
+	Finished bool  // the run has ended, and Figures is what it gave
+	Err      error // with Finished: it did not happen as described
 }
 
 // Run carries out the plan. The result holds what was measured also when there
@@ -63,6 +67,11 @@ func (p *Plan) Run(ctx context.Context) (*Result, error) {
 	for n := range p.Runs * len(p.Targets) {
 		t := &p.Targets[(n/len(p.Targets)+n)%len(p.Targets)]
 		r, err := p.runOne(ctx, t, n, frameBytes)
+		for again := 0; err != nil && again < p.Retries && ctx.Err() == nil; again++ {
+			failed := fmt.Sprintf("an attempt before failed: %v", err)
+			r, err = p.runOne(ctx, t, n, frameBytes)
+			r.FaultText = append(r.FaultText, failed)
+		}
 		if err == nil && t == &p.Targets[0] {
 			frameBytes = int(r.Window.BytesPerEvent + 0.5)
 		}
@@ -103,6 +112,6 @@ func (p *Plan) runOne(ctx context.Context, t *Target, n, frameBytes int) (out Ru
 		}
 	}}
 	err = r.measure(lookUp(p.Spec.Scenario))
-	r.say(Progress{Doing: "done", Figures: out.Figures, Finished: true})
+	r.say(Progress{Doing: "done", Figures: out.Figures, Finished: true, Err: err})
 	return out, err
 }

@@ -147,7 +147,7 @@ func newBattery(o *options) (*battery, error) {
 		targets = append(targets, t)
 	}
 	b.plan = harness.Plan{
-		Targets: append(targets, harness.FloorTarget()), Runs: o.pairs,
+		Targets: append(targets, harness.FloorTarget()), Runs: o.pairs, Retries: 2,
 		Tailcast: o.tailcast, ServerCPU: o.serverCPU, LoadCPU: o.clientCPU,
 	}
 	if o.verbose {
@@ -210,7 +210,7 @@ func (b *battery) measure(ctx context.Context, m measurement) (*harness.Result, 
 	if m.best {
 		for i := 1; i <= len(b.peers); i++ {
 			one := plan
-			one.Targets, one.Runs = []harness.Target{plan.Targets[i]}, 1
+			one.Targets, one.Runs, one.Retries = []harness.Target{plan.Targets[i]}, 1, 0 // best tries again itself
 			rate, err := best(ctx, one, say)
 			if err != nil {
 				return nil, err
@@ -219,7 +219,10 @@ func (b *battery) measure(ctx context.Context, m measurement) (*harness.Result, 
 		}
 	}
 	plan.Progress = func(p harness.Progress) {
-		if p.Finished {
+		switch {
+		case p.Err != nil:
+			say("%s, %d of %d, %s: %v", m.name, p.Run, p.Of, p.Target, p.Err)
+		case p.Finished:
 			say("%s, %d of %d, %s: %s", m.name, p.Run, p.Of, p.Target, brief(p.Figures, m.columns))
 		}
 	}

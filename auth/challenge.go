@@ -71,7 +71,12 @@ func (l *Lease) Challenge() string {
 	l.ask = l.end // once before each end
 	c.open[l.nonce] = l
 	node.counts.challenges.Add(1)
-	return node.cfg.Name + "." + base64.RawURLEncoding.EncodeToString(nonce[:])
+	return challengeValue(node.cfg.Name, nonce)
+}
+
+// challengeValue is NODE.NONCE.
+func challengeValue(name string, nonce [nonceBytes]byte) string {
+	return name + "." + base64.RawURLEncoding.EncodeToString(nonce[:])
 }
 
 // Answer is a client's answer to a challenge.

@@ -25,6 +25,8 @@ const (
 	askEvery = 5 * time.Second
 	// askMax bounds one asking: an issuer that takes longer is away.
 	askMax = 5 * time.Second
+	// redirectsMax bounds the redirects of one asking.
+	redirectsMax = 2
 )
 
 // keyring holds the current keys of an issuer. Safe from any goroutine.
@@ -63,12 +65,15 @@ func fileKeys(path string, secret bool) (*keyring, error) {
 // remoteKeys is the keyring of a JWK Set's URL, empty until run has asked.
 func remoteKeys(address string, log *slog.Logger) *keyring {
 	k := &keyring{url: address, log: log, pace: defaultPace, asked: make(chan struct{}, 1)}
-	k.client = &http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if len(via) >= 3 {
-			return errors.New("redirected too often")
-		}
-		return CheckURL(r.URL.String())
-	}}
+	k.client = &http.Client{
+		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10},
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if len(via) > redirectsMax {
+				return errors.New("redirected too often")
+			}
+			return CheckURL(r.URL.String())
+		},
+	}
 	return k
 }
 

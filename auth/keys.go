@@ -130,7 +130,8 @@ func parseKeys(text []byte, secret bool) (*keySet, error) {
 		}
 		return parsePEM(trimmed)
 	case secret:
-		return fixedKeys(bytes.TrimRight(text, "\r\n")), nil
+		key := bytes.TrimRight(text, "\r\n")
+		return fixedKeys(key), checkKey(key)
 	}
 	return nil, errors.New("holds neither PEM nor a JSON Web Key")
 }

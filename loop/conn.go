@@ -151,7 +151,7 @@ func (c *conn) session() *session {
 // c.reason says how.
 func (c *conn) write(b []byte) (int, error) {
 	for {
-		n, err := unix.Write(int(c.fd), b)
+		n, err := write(c.fd, b)
 		switch err {
 		case nil:
 			return n, nil

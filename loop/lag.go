@@ -11,7 +11,7 @@ func (l *Loop) lag(c *conn) {
 	l.unlist(c)
 	c.wroteAt = l.tick() // --stall counts from here
 	if l.lagging.len() == 0 && !l.looking {
-		l.lookDue = l.now + lookEvery
+		l.lookDue = l.now + lookSoon
 	}
 	l.lagging.add(c)
 }
@@ -25,14 +25,14 @@ func (l *Loop) look() (more bool) {
 		if l.lagging.len() == 0 || l.now < l.lookDue {
 			return false
 		}
-		l.looking, l.lookCost = true, 0
+		l.looking, l.lookCost, l.lookRest = true, 0, lookEvery
 		l.lagging.rewind()
 	}
 	for until := l.now + turnMax; l.now < until; l.tell() {
 		n := l.ask()
 		if n == 0 {
 			l.looking = false
-			l.lookDue = l.now + min(max(lookEvery, lookCostFactor*l.lookCost), lookRestMax)
+			l.lookDue = l.now + min(max(l.lookRest, lookCostFactor*l.lookCost), lookRestMax)
 			return false
 		}
 		for range n {
@@ -61,7 +61,9 @@ func (l *Loop) ask() int {
 	begin := l.now
 	if _, err := unix.Poll(l.polled, 0); err == nil { // else the next look asks again
 		for i, c := range conns {
-			c.writable = l.polled[i].Revents != 0
+			if c.writable = l.polled[i].Revents != 0; c.writable {
+				l.lookRest = lookSoon
+			}
 		}
 	}
 	l.tell()

@@ -45,6 +45,7 @@ type Loop struct {
 	looking  bool          // a walk through lagging is under way
 	lookDue  time.Duration // when the next one begins
 	lookCost time.Duration // of asking the kernel, in the one under way
+	lookRest time.Duration // the least time between it and the next
 	polled   []unix.PollFd
 	wheel    wheel
 	draining drain

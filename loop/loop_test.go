@@ -56,3 +56,32 @@ func TestLookRest(t *testing.T) {
 		t.Errorf("the next look comes in %v", rest)
 	}
 }
+
+// TestLookSoon: behind a look that found sockets ready the next one comes soon,
+// so that who catches up over a fast network is not held up; behind others
+// there is a rest.
+func TestLookSoon(t *testing.T) {
+	r := newRig(t, nil)
+	r.open(1)
+	p := r.dial().get("/events")
+	for range 50 {
+		r.produce(0, strings.Repeat("x", 900_000))
+	}
+	r.settle()
+	for range 10 {
+		r.later(lookEvery)
+		if rest := r.l.lookDue - r.l.now; rest < lookEvery {
+			t.Fatalf("%v until the next look, and no socket took anything", rest)
+		}
+	}
+	for tries := 0; ; tries++ { // a look may take long on a busy machine
+		p.read()
+		r.later(lookEvery)
+		if r.l.lagging.len() != 1 || tries == 100 {
+			t.Fatal("no look came soon")
+		}
+		if r.l.lookDue-r.l.now == lookSoon {
+			return
+		}
+	}
+}

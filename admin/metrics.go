@@ -49,6 +49,10 @@ var (
 	descLag       = desc("tail_lag_records", "Offsets between the tail and the partition's end.", "topic", "partition")
 )
 
+// otherTopics is the topic label of all that only requests name; no topic has
+// this name.
+const otherTopics = "(others)"
+
 // descs is all of them, for the registry's check.
 var descs []*prometheus.Desc
 
@@ -132,10 +136,12 @@ func (s sink) guards(g GuardStats) {
 
 func (s sink) hub(h HubStats) {
 	var logBytes int64
+	feeds := 0
 	for _, f := range h.Feeds {
 		logBytes += f.LogBytes
+		feeds += f.Feeds
 	}
-	s.gauge(descFeeds, float64(len(h.Feeds)))
+	s.gauge(descFeeds, float64(feeds))
 	s.gauge(descLogBytes, float64(logBytes))
 	s.counter(descSkipped, h.Skipped)
 	s.counter(descDropped, h.Dropped)
@@ -151,6 +157,10 @@ func (s sink) kafka(k KafkaStats) {
 		connected = 1
 	}
 	s.gauge(descConnected, connected)
+	if o := k.Others; o.Topics > 0 || o.Records > 0 {
+		s.counter(descRecords, o.Records, otherTopics)
+		s.gauge(descLag, float64(o.Lag), otherTopics, "")
+	}
 	for _, t := range k.Topics {
 		s.counter(descRecords, t.Records, t.Topic)
 		for _, p := range t.Partitions {

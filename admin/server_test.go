@@ -62,15 +62,17 @@ func busy() fake {
 			},
 			Hub: HubStats{
 				Feeds: []FeedStats{
-					{"/events", []string{"events"}, "raw", 1100, 5000, 1 << 20, 4096, 1 << 20, "v1:0-5812.1-5790~ab3f9"},
-					{"/audit", []string{"audit", "users"}, "envelope", 91, 0, 0, 0, 0, ""},
+					{"/events", []string{"events"}, "raw", 1100, 5000, 1 << 20, 4096, 1 << 20, "v1:0-5812.1-5790~ab3f9", 1},
+					{"/audit", []string{"audit", "users"}, "envelope", 91, 0, 0, 0, 0, "", 1},
+					{"/tenants/{tenant}", []string{"tenant-{tenant}"}, "raw", 300, 900, 1 << 16, 0, 0, "", 120},
 				},
 				Skipped: 4, Dropped: 5, Replaced: 6, NamesRefused: 8,
 				Resyncs: Counts{"unknown": 12},
 				Replays: Counts{"log": 40},
 			},
 			Kafka: KafkaStats{
-				Error: "dial 127.0.0.1:9092: connection refused",
+				Error:  "dial 127.0.0.1:9092: connection refused",
+				Others: OtherTopics{120, 900, 7},
 				Topics: []TopicStats{
 					{Topic: "events", Open: true, Records: 5000, Partitions: []PartitionStats{{0, 5813, 5813}, {1, 5791, 5801}, {2, 10, 9}, {3, 4, -1}}},
 					{Topic: "audit", Error: "no such topic yet"},

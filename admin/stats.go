@@ -77,10 +77,11 @@ type HubStats struct {
 	Replays      Counts // streams that started behind the live end, by where the records came from: log or kafka
 }
 
-// FeedStats is one feed.
+// FeedStats is one feed, or those that the requests of one route made, together:
+// then it has no places and no position.
 type FeedStats struct {
-	Route       string   // the path as configured
-	Topics      []string // in the feed's order
+	Route       string   // host and path as configured
+	Topics      []string // in the feed's order, as configured
 	Format      string   // raw or envelope
 	Subscribers int
 	Records     uint64 // appended since the feed began
@@ -88,13 +89,23 @@ type FeedStats struct {
 	LogStart    int64  // the log's place of the oldest byte kept, counted from the feed's begin
 	LogHead     int64  // the place after the newest
 	Position    string // the id a stream at the head has; empty while not known
+	Feeds       int    // that this stands for
 }
 
 // KafkaStats is the tail.
 type KafkaStats struct {
 	Connected bool
-	Error     string // the last one while not connected
-	Topics    []TopicStats
+	Error     string       // the last one while not connected
+	Topics    []TopicStats // that routes name
+	Others    OtherTopics
+}
+
+// OtherTopics are the topics that only requests name, all together: their names
+// have no bound that monitoring could live with.
+type OtherTopics struct {
+	Topics  int
+	Records uint64 // of those that are read no longer, too
+	Lag     int64
 }
 
 // TopicStats is one topic that is tailed.

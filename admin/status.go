@@ -65,12 +65,20 @@ type (
 		LogStart    int64    `json:"log_start"`
 		LogHead     int64    `json:"log_head"`
 		Position    string   `json:"position"`
+		Feeds       int      `json:"feeds"` // that this stands for: those of a route with parameters in its topics, together
 	}
 
 	kafkaStatus struct {
 		Connected bool          `json:"connected"`
 		Error     string        `json:"error,omitempty"`
 		Topics    []topicStatus `json:"topics"`
+		Others    otherStatus   `json:"other_topics"`
+	}
+
+	otherStatus struct { // topics that only requests name
+		Topics  int    `json:"topics"`
+		Records uint64 `json:"records"`
+		Lag     int64  `json:"lag"`
 	}
 
 	topicStatus struct {
@@ -125,6 +133,7 @@ func newStatus(snap Snapshot, notReady error, version string, started, now time.
 			Connected: snap.Kafka.Connected,
 			Error:     snap.Kafka.Error,
 			Topics:    make([]topicStatus, 0, len(snap.Kafka.Topics)),
+			Others:    otherStatus(snap.Kafka.Others),
 		},
 	}
 	if notReady != nil {

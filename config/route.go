@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,6 +28,11 @@ type Route struct {
 
 	CORS  CORS       // its own, or Config.CORS
 	Guard *auth.Spec // checked; nil: everyone may read it
+}
+
+// Literal reports whether the route's topics are the same for every request.
+func (r *Route) Literal() bool {
+	return !slices.ContainsFunc(r.Topics, func(t string) bool { return strings.ContainsAny(t, "{}") })
 }
 
 // CORS is which pages of other origins may read answers; checked by
@@ -67,6 +73,9 @@ func parseRoute(text string) (Route, error) {
 	}
 	r := newRoute()
 	r.Path, r.Topics = path, []string{topic}
+	if !r.Literal() {
+		return Route{}, fmt.Errorf("%s: a topic with parameters goes into the file, with its allow list", quote(text))
+	}
 	return r, nil
 }
 
@@ -112,9 +121,6 @@ func parsePath(path string) (string, error) {
 func parseTopic(topic string) (string, error) {
 	if err := route.CheckTopicTemplate(topic); err != nil {
 		return "", fmt.Errorf("%s is not a topic: %w", quote(topic), err)
-	}
-	if strings.ContainsAny(topic, "{}") {
-		return "", fmt.Errorf("%s is not a topic: parameters in topics are not supported yet", quote(topic))
 	}
 	return topic, nil
 }

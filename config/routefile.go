@@ -22,8 +22,9 @@ type routeKey struct {
 var routeKeys = []routeKey{
 	{"path", "", "path to serve at, exact and decoded; a segment may be a `{parameter}`", setPath},
 	{"host", "any", "host that the request must name, without its port; before routes of any host", oneText(parseHost, func(r *placedRoute) *string { return &r.Host })},
-	{"topic", "", "topic to serve", setTopic},
+	{"topic", "", "topic to serve; with `allow`, it may hold `{parameters}` of the path or query", setTopic},
 	{"topics", "", "instead of `topic`, a list: one stream of all of them", setTopics},
+	{"allow", "", "topics that parameters may stand for: names, and beginnings of names with a `*`", setAllow},
 	{"start", "latest", "where a stream without an id begins: `latest`, `earliest`, a time (`2026-01-02T03:04:05Z`), a time ago (`15m`), or `{last: 100}` offsets of each partition", setStart},
 	{"client_start", "false", "whether clients may ask for another start by `?since=` and `?last=`", oneText(parseBool, func(r *placedRoute) *bool { return &r.ClientStart })},
 	{"filter", "every record", "list of items `{key: VALUE, headers: {NAME: VALUE}, json: {PATH: VALUE}}`: records that match all of some item; values may be `{parameters}` of the path or the query, or `${claims.NAME}` of the token", setFilter},
@@ -71,6 +72,10 @@ func (f file) route(node ast.Node) (placedRoute, error) {
 		return r, fmt.Errorf("%s: key \"path\" is missing", f.place(node))
 	case len(r.Topics) == 0:
 		return r, fmt.Errorf("%s: key \"topic\" is missing", f.place(node))
+	case r.Literal() && len(r.Allow) > 0:
+		return r, fmt.Errorf("%s: key \"allow\" is for topics with {parameters}", f.place(node))
+	case !r.Literal() && len(r.Allow) == 0:
+		return r, fmt.Errorf("%s: key \"allow\" is missing: it says which topics parameters may stand for", f.place(node))
 	}
 	return r, nil
 }
@@ -151,6 +156,20 @@ func setTopics(f file, k key, r *placedRoute) error {
 		if r.Topics = append(r.Topics, topic); len(r.Topics) > topicsMax {
 			return fmt.Errorf("%s: more than %d topics, which an event id can hold", it.from, topicsMax)
 		}
+	}
+	return nil
+}
+
+func setAllow(f file, k key, r *placedRoute) error {
+	list, err := f.items(k, true)
+	if err != nil {
+		return err
+	}
+	for _, it := range list {
+		if _, err := parseAllow(it.text); err != nil {
+			return fmt.Errorf("%s: %w", it.from, err)
+		}
+		r.Allow = append(r.Allow, it.text)
 	}
 	return nil
 }

@@ -100,10 +100,14 @@ func (h *Hub) Find(spec Spec) (*Feed, bool) {
 	key := spec.key()
 	s := h.shard(key)
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	f, ok := s.feeds[key]
 	if ok {
 		f.claim(true)
+	}
+	s.mu.Unlock()
+	if ok && f.learn(spec.Fields) != nil { // which Lend says why
+		f.Release()
+		return nil, false
 	}
 	return f, ok
 }

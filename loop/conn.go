@@ -18,6 +18,7 @@ type connState uint8
 
 const (
 	stateHead   connState = iota // between requests, or in the middle of a request's head
+	stateAsking                  // a request waits for an answer from elsewhere
 	stateBody                    // reading and discarding the body of an answered request
 	stateGuard                   // a request whose token is being checked
 	stateStream                  // a stream of events
@@ -81,6 +82,7 @@ type conn struct {
 	place    int64                      // of the next byte of the log; a frame's first byte while pending is not empty
 	endAt    int64                      // stateEnding: the frame boundary to stop at
 	pending  *bytebufferpool.ByteBuffer // the stream's own bytes, to be written before the log's
+	asking   *asking                    // its request waits for an answer, or did
 	resume   *hub.Start                 // where a waiting stream asked to go on
 	own      *hub.Own                   // the stream is personal, and place means nothing
 	filtered *filtered                  // nil: the stream gets every record

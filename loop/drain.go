@@ -58,6 +58,8 @@ func (l *Loop) drain() {
 		switch {
 		case c.state == stateStream:
 			l.end(c, closeDrain)
+		case c.state == stateAsking:
+			l.again(c)
 		case c.state == stateHead && c.in == nil:
 			l.hangUp(c, closeDrain)
 		}

@@ -96,14 +96,20 @@ func (l *Loop) takeVerdicts() (more bool) {
 	return rest > 0
 }
 
-// again reads a request once more, now that there is a verdict on its token.
+// again reads a request once more, now that there is a verdict on its token, or
+// an answer to what it asked (wait). It must not be called for the connection
+// whose OnTraffic runs.
 func (l *Loop) again(c *conn) {
 	in := c.in
 	if _, err := in.parser.Parse(in.head, &l.req); err != nil {
 		panic("BUG: loop: a request can't be read again")
 	}
 	c.state = stateHead
-	switch ok := l.request(c, &l.req); {
+	ok := l.request(c, &l.req)
+	if c.state != stateAsking {
+		l.forgetAsking(c)
+	}
+	switch {
 	case !ok:
 		l.close(c, c.reason)
 	case c.in != nil && c.state == stateHead:

@@ -26,6 +26,11 @@ const (
 	// bodyBytesMax bounds the body of a request that is read to keep the
 	// connection; a larger one is refused.
 	bodyBytesMax = 64 << 10
+	// asksMax bounds the requests of a loop that wait for an answer from
+	// elsewhere: 16 MiB of heads at most. More are sent away.
+	asksMax = 1024
+	// askMax bounds their wait; a browser shows nothing meanwhile.
+	askMax = 5 * time.Second
 	// expireMax bounds the deadlines that a turn acts on: about turnMax of
 	// closing connections.
 	expireMax = 256

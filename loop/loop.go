@@ -53,6 +53,7 @@ type Loop struct {
 	counts   counts
 	ownHeld  int      // bytes that personal streams hold
 	judged   []judged // checks that are done and whose requests wait
+	asks     int      // requests that wait for an answer from elsewhere
 
 	// Scratch of one turn or event.
 	req    http1.Request
@@ -74,6 +75,9 @@ type Loop struct {
 	stats    stats
 	verdicts verdicts     // what becomes judged
 	orders   atomic.Int32 // the highest order given
+
+	// Written by whoever answers.
+	heardOf heardOf
 }
 
 // OnOpen takes a connection. Its context is the conn; the wake socket has none.
@@ -164,6 +168,7 @@ func (l *Loop) turn() {
 	}
 	clear(l.marked)
 	l.takeOwn()
+	l.takeAnswers()
 	busy := l.takeVerdicts()
 	busy = l.runPasses() || busy
 	busy = l.look() || busy
@@ -228,6 +233,7 @@ func (l *Loop) forget(c *conn) {
 	l.detach(c)
 	l.disown(c)
 	c.unlease()
+	l.forgetAsking(c)
 	l.ownHeld -= int(c.ownHeld)
 	l.wheel.clear(c)
 	c.release()
@@ -256,6 +262,9 @@ func (l *Loop) expired(c *conn) {
 		l.headLate(c)
 	case stateGuard:
 		l.answerLate(c)
+	case stateAsking:
+		c.asking.late = true
+		l.again(c)
 	case stateStream:
 		l.streamDue(c)
 	case stateEnding, stateLast:

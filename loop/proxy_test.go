@@ -189,7 +189,7 @@ func TestProxyRefusals(t *testing.T) {
 				t.Parallel()
 				s := start(t, func(as *setup) { with(as); behind(tc.networks)(as); as.HeaderTimeout = time.Second })
 				s.open(1)
-				s.tls = nil // none of them gets as far
+				s.tls = nil                                    // none of them gets as far
 				if c, err := s.from("127.0.0.1"); err == nil { // it may be reset as soon as that, or then
 					_, _ = c.Write([]byte(tc.text))
 					c.all()

@@ -96,7 +96,7 @@ func (l *Loop) readHead(c *conn, b []byte) (rest []byte, ok bool) {
 	case c.in == nil:
 	case c.state == stateHead:
 		l.rest(c)
-	case c.state == stateGuard:
+	case c.state == stateGuard, c.state == stateAsking:
 		in.head = append(in.head[:0], head[:n]...)
 	}
 	return rest, ok
@@ -139,7 +139,7 @@ func (l *Loop) discard(c *conn, n int) bool {
 	if c.surplus += int32(n); int(c.surplus) <= limit {
 		return true
 	}
-	if c.state == stateStream || c.state == stateGuard {
+	if c.state == stateStream || c.state == stateGuard || c.state == stateAsking {
 		c.reason = closeSurplus
 	}
 	c.reset()
@@ -215,6 +215,19 @@ func (l *Loop) request(c *conn, r *http1.Request) bool {
 		return l.answered(c, l.out, false)
 	}
 	return l.open(c, r, &l.srv.site.Serves[rt.Feed], token)
+}
+
+// notOpened answers a request whose feed is not open, or has it wait. token is
+// that of a guarded route.
+func (l *Loop) notOpened(c *conn, r *http1.Request, err error, token *auth.Token) bool {
+	var later *Later
+	switch {
+	case errors.As(err, &later):
+		return l.wait(c, later, token)
+	case errors.Is(err, ErrFull):
+		return l.turnAway(c)
+	}
+	return l.refused(c, r, err)
 }
 
 // refused answers a request that asks for what it can't have.
@@ -318,12 +331,16 @@ func (l *Loop) linger(c *conn, why closeReason) bool {
 // open begins a stream. l.values are those of the request, and expanded before
 // start uses their memory. token is that of a guarded route.
 func (l *Loop) open(c *conn, r *http1.Request, what *Serving, token *auth.Token) bool {
+	if l.draining.begun {
+		return l.turnAway(c)
+	}
 	feed := what.Feed
 	if what.Open != nil {
 		var err error
-		if feed, err = what.Open(&l.values); err != nil {
-			return l.refused(c, r, err)
+		if feed, err = what.Open(&l.values, c.asking == nil || !c.asking.late); err != nil {
+			return l.notOpened(c, r, err, token)
 		}
+		defer feed.Release()
 	}
 	if what.Filter != nil {
 		filter, err := what.Filter.of(feed, &l.values)
@@ -335,9 +352,6 @@ func (l *Loop) open(c *conn, r *http1.Request, what *Serving, token *auth.Token)
 	c.plain = r.Minor == 0
 	l.out = http1.AppendStreamHead(l.out[:0], r.Minor, l.date.at(l), l.fields)
 	l.counts.answered(200)
-	if l.draining.begun {
-		return l.shed(c)
-	}
 	var oldest time.Duration
 	if age := l.srv.cfg.MaxAge; age > 0 {
 		oldest = l.now + jitter(l.rand, age)

@@ -58,10 +58,11 @@ type Serving struct {
 	Start       hub.Policy
 	ClientStart bool // clients may ask for another start
 
-	// Open opens the feed that a request asks for, if that is not always Feed.
-	// It borrows v, waits for nothing, and is called by any loop. Its errors are
-	// *route.Refusal, which answer the request.
-	Open func(v *route.Values) (*hub.Feed, error)
+	// Open opens the feed that a request asks for, by hub.Lend or hub.Find, if
+	// that is not always Feed. It borrows v, waits for nothing, and is called by
+	// any loop. Its error is a *route.Refusal, which answers the request,
+	// ErrFull, or, with wait, a *Later.
+	Open func(v *route.Values, wait bool) (*hub.Feed, error)
 
 	// Filter says what streams get of the feed, which was opened with its
 	// Fields; nil: all of it.

@@ -33,11 +33,15 @@ func check(ctx context.Context, cfg *config.Config, stdout io.Writer) error {
 		return err
 	}
 	h := hub.New(hub.Options{LogBytes: int64(cfg.LogBytes), LogBytesTotal: int64(cfg.LogBytesTotal), Heartbeat: cfg.Heartbeat}, nil)
-	var feeds []*hub.Feed
+	var feeds []*hub.Feed // nil where requests have a say in it
 	guards := auth.NewNode(guardConfig(cfg, newLog(cfg, io.Discard)))
 	for _, r := range cfg.Routes {
 		if _, err := guardOf(guards, &r); err != nil { // reads files of keys, asks no issuer
 			return err
+		}
+		if !r.Literal() {
+			feeds = append(feeds, nil)
+			continue
 		}
 		f, err := h.Open(hub.Spec{Topics: r.Topics, Format: r.Format, Fields: filterOf(&r).Fields()}, tail)
 		if err != nil {
@@ -67,7 +71,7 @@ func await(ctx context.Context, tail *kafkatail.Tail) kafkatail.Status {
 		for _, t := range st.Topics {
 			settled = settled && t.State != kafkatail.Opening
 		}
-		if settled && len(st.Topics) > 0 || ctx.Err() != nil || st.Error != "" {
+		if settled || ctx.Err() != nil || st.Error != "" {
 			return st
 		}
 		select {
@@ -86,6 +90,11 @@ func report(stdout io.Writer, cfg *config.Config, feeds []*hub.Feed, st kafkatai
 	}
 	var bad []string
 	for i, r := range cfg.Routes {
+		if feeds[i] == nil {
+			fmt.Fprintf(stdout, "%s%s  topic %s, allowed %s  %s\n",
+				r.Host, r.Path, strings.Join(r.Topics, ","), strings.Join(r.Allow, ","), formatName(r.Format.Envelope))
+			continue
+		}
 		for _, name := range r.Topics {
 			if t := topics[name]; t.State != kafkatail.Tailing {
 				bad = append(bad, fmt.Sprintf("--route %s: topic %q is %s", r.Path, name, strings.TrimSuffix(string(t.State)+": "+t.Error, ": ")))
@@ -101,7 +110,7 @@ func report(stdout io.Writer, cfg *config.Config, feeds []*hub.Feed, st kafkatai
 			n += len(topics[name].Partitions)
 		}
 		fmt.Fprintf(stdout, "%s  topic %s  %d partitions  %s  id %d bytes%s\n",
-			r.Path, strings.Join(r.Topics, ","), n, formatName(r.Format.Envelope), len(id), note)
+			r.Host+r.Path, strings.Join(r.Topics, ","), n, formatName(r.Format.Envelope), len(id), note)
 		for k, item := range r.Filter {
 			word := "or"
 			if k == 0 {

@@ -37,10 +37,16 @@ type gateway struct {
 	guard *auth.Node
 	admin *admin.Server
 	certs *certs.Store // nil without --listen-tls
-	feeds []*hub.Feed  // by route
+
+	served  []served        // by route
+	literal map[string]bool // the topics that routes name, whatever requests do
 
 	draining atomic.Bool
 }
+
+// feedIdle is how long a feed that requests made is kept without streams: longer
+// than any browser waits before it comes back.
+const feedIdle = 2 * time.Minute
 
 func serve(ctx context.Context, cfg *config.Config, stderr io.Writer) error {
 	g, err := open(cfg, newLog(cfg, stderr), func(string) http.Handler { return web.Handler(nil) })
@@ -53,7 +59,7 @@ func serve(ctx context.Context, cfg *config.Config, stderr io.Writer) error {
 // open builds the rooms and listens; nothing is read from Kafka before run.
 // pages makes the admin listener's pages, given the streams' origin (http://host:port).
 func open(cfg *config.Config, log *slog.Logger, pages func(streams string) http.Handler) (*gateway, error) {
-	g := &gateway{cfg: cfg, log: log}
+	g := &gateway{cfg: cfg, log: log, literal: map[string]bool{}}
 	var err error
 	if g.tail, err = kafkatail.New(kafkaConfig(cfg), log); err != nil {
 		return nil, err
@@ -69,7 +75,7 @@ func open(cfg *config.Config, log *slog.Logger, pages func(streams string) http.
 		return nil, err
 	}
 	g.hub = hub.New(hub.Options{
-		LogBytes: int64(cfg.LogBytes), LogBytesTotal: int64(cfg.LogBytesTotal), Heartbeat: cfg.Heartbeat, FlushWindow: cfg.FlushWindow,
+		LogBytes: int64(cfg.LogBytes), LogBytesTotal: int64(cfg.LogBytesTotal), Heartbeat: cfg.Heartbeat, FlushWindow: cfg.FlushWindow, Idle: feedIdle,
 		History: g.tail.History(), ReplayMax: int64(cfg.ReplayMax), ReplayScan: int64(cfg.ReplayScan), Replays: cfg.Replays,
 	}, g.loops.Mailboxes())
 	g.guard = auth.NewNode(guardConfig(cfg, log))
@@ -97,7 +103,8 @@ func (g *gateway) origin() string {
 	return "https://" + g.loops.AddrTLS().String()
 }
 
-// site opens the feed of every route.
+// site says what every route serves, and opens the feeds of those whose topics
+// no request has a say in.
 func (g *gateway) site() (loop.Site, error) {
 	var site loop.Site
 	var routes []route.Route
@@ -106,20 +113,33 @@ func (g *gateway) site() (loop.Site, error) {
 		if err != nil {
 			return site, fmt.Errorf("route %s: %w", r.Path, err)
 		}
-		filter := filterOf(&r)
-		f, err := g.hub.Open(hub.Spec{Topics: r.Topics, Format: r.Format, Fields: filter.Fields()}, g.tail)
-		if err != nil {
-			return site, fmt.Errorf("route %s: %w", r.Path, err)
-		}
 		guard, err := guardOf(g.guard, &r)
 		if err != nil {
 			return site, err
 		}
-		g.feeds = append(g.feeds, f)
-		site.Serves = append(site.Serves, loop.Serving{
-			Feed: f, Guard: guard, Restart: r.Resync == config.ResyncRestart, Start: policy(r.Start), ClientStart: r.ClientStart,
+		filter := filterOf(&r)
+		sv := served{route: r}
+		what := loop.Serving{
+			Guard: guard, Restart: r.Resync == config.ResyncRestart, Start: policy(r.Start), ClientStart: r.ClientStart,
 			Filter: filter,
-		})
+		}
+		if r.Literal() {
+			sv.feed, err = g.hub.Open(hub.Spec{Topics: r.Topics, Format: r.Format, Fields: filter.Fields()}, g.tail)
+			what.Feed = sv.feed
+			for _, name := range r.Topics {
+				g.literal[name] = true
+			}
+		} else {
+			var o *opener
+			if o, err = g.opener(r, filter.Fields()); err == nil {
+				sv.lot, what.Open = o.lot, o.open
+			}
+		}
+		if err != nil {
+			return site, fmt.Errorf("route %s: %w", r.Path, err)
+		}
+		g.served = append(g.served, sv)
+		site.Serves = append(site.Serves, what)
 		routes = append(routes, route.Route{Host: r.Host, Path: r.Path, Feed: i, CORS: cors})
 	}
 	var err error
@@ -130,6 +150,28 @@ func (g *gateway) site() (loop.Site, error) {
 		return site, fmt.Errorf("--cors-origins: %w", err)
 	}
 	return site, nil
+}
+
+// served is a route and what serves it.
+type served struct {
+	route config.Route
+	feed  *hub.Feed // nil if requests have a say in it
+	lot   *hub.Lot  // then: the feeds they made
+}
+
+// opener returns what opens the feeds of a route for its requests.
+func (g *gateway) opener(r config.Route, fields []hub.Field) (*opener, error) {
+	o := &opener{hub: g.hub, tail: g.tail, spec: hub.Spec{Format: r.Format, Fields: fields}, lot: hub.NewLot()}
+	for _, text := range r.Topics {
+		t, err := route.ParseTemplate(text)
+		if err != nil {
+			return nil, err
+		}
+		o.topics = append(o.topics, t)
+	}
+	var err error
+	o.allow, err = route.NewAllow(r.Allow)
+	return o, err
 }
 
 // filterOf is a route's filter in the loop's terms.
@@ -192,7 +234,7 @@ func (g *gateway) run(ctx context.Context) error {
 	g.log.Info("serving",
 		slog.String("listen", addrOrOff(g.loops.Addr())), slog.String("listen-tls", addrOrOff(g.loops.AddrTLS())),
 		slog.String("admin", g.admin.Addr().String()),
-		slog.String("version", version()), slog.Int("routes", len(g.feeds)), slog.Int("loops", len(g.loops.Stats())))
+		slog.String("version", version()), slog.Int("routes", len(g.served)), slog.Int("loops", len(g.loops.Stats())))
 	select {
 	case <-ctx.Done():
 	case <-failed:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,7 +20,9 @@ func (g *gateway) Ready() error {
 	if g.draining.Load() {
 		draining = errors.New("draining")
 	}
-	return errors.Join(draining, g.tail.Status().Ready(time.Now()), g.guard.Ready())
+	st := g.tail.Status()
+	st.Topics = slices.DeleteFunc(st.Topics, func(t kafkatail.TopicStatus) bool { return !g.literal[t.Name] })
+	return errors.Join(draining, st.Ready(time.Now()), g.guard.Ready())
 }
 
 // Snapshot reads every room once.
@@ -60,36 +63,55 @@ func loopStats(l loop.Stats, now time.Time) admin.LoopStats {
 func (g *gateway) hubStats() admin.HubStats {
 	s := admin.HubStats{Resyncs: admin.Counts{}, Replays: admin.Counts{}}
 	place := map[*hub.Feed]int{}
-	for i, f := range g.feeds {
-		r := g.cfg.Routes[i]
-		if at, ok := place[f]; ok { // two routes, one feed: it counts once
-			s.Feeds[at].Route += " " + r.Path
+	for _, sv := range g.served {
+		r := sv.route
+		if at, ok := place[sv.feed]; ok && sv.feed != nil { // two routes, one feed: it counts once
+			s.Feeds[at].Route += " " + r.Host + r.Path
 			continue
 		}
-		place[f] = len(s.Feeds)
-		snap := f.Snapshot()
-		s.Feeds = append(s.Feeds, admin.FeedStats{
-			Route: r.Path, Topics: snap.Topics, Format: formatName(r.Format.Envelope), Subscribers: snap.Streams,
-			Records: snap.Stats.Records, LogBytes: snap.LogBytes, LogStart: snap.First, LogHead: snap.Head,
-			Position: snap.ID,
-		})
-		s.Skipped += snap.Stats.Skipped
-		s.Dropped += snap.Stats.Silent
-		s.Replaced += snap.Stats.Replaced
-		s.NamesRefused += snap.Stats.Unnamed
-		s.Replays["log"] += snap.Stats.Behind
-		s.Replays["kafka"] += snap.Stats.Older
-		for reason, n := range snap.Stats.Resyncs {
-			s.Resyncs[string(reason)] += n
+		f := admin.FeedStats{Route: r.Host + r.Path, Topics: r.Topics, Format: formatName(r.Format.Envelope), Feeds: 1}
+		var stats hub.Stats
+		if sv.feed == nil {
+			lot := sv.lot.Snapshot()
+			f.Feeds, f.Subscribers, f.LogBytes = lot.Feeds, lot.Streams, lot.LogBytes
+			stats = lot.Stats
+		} else {
+			place[sv.feed] = len(s.Feeds)
+			snap := sv.feed.Snapshot()
+			f.Subscribers, f.LogBytes, f.LogStart, f.LogHead, f.Position = snap.Streams, snap.LogBytes, snap.First, snap.Head, snap.ID
+			stats = snap.Stats
 		}
+		f.Records = stats.Records
+		s.Feeds = append(s.Feeds, f)
+		addStats(&s, &stats)
 	}
 	return s
+}
+
+// addStats adds the counts of one feed, or of those of one route.
+func addStats(s *admin.HubStats, of *hub.Stats) {
+	s.Skipped += of.Skipped
+	s.Dropped += of.Silent
+	s.Replaced += of.Replaced
+	s.NamesRefused += of.Unnamed
+	s.Replays["log"] += of.Behind
+	s.Replays["kafka"] += of.Older
+	for reason, n := range of.Resyncs {
+		s.Resyncs[string(reason)] += n
+	}
 }
 
 func (g *gateway) kafkaStats() admin.KafkaStats {
 	st := g.tail.Status()
 	s := admin.KafkaStats{Connected: st.Connected, Error: st.Error}
+	s.Others.Records = st.Counters.Records
 	for _, t := range st.Topics {
+		if !g.literal[t.Name] { // of the names that requests make up there is no end
+			s.Others.Topics++
+			s.Others.Lag += t.Lag
+			continue
+		}
+		s.Others.Records -= t.Records
 		ts := admin.TopicStats{Topic: t.Name, Open: t.Opened, Error: t.Error, Records: t.Records}
 		if t.State != kafkatail.Tailing && ts.Error == "" {
 			ts.Error = string(t.State)

@@ -1,0 +1,89 @@
+package loop
+
+import (
+	"errors"
+	"sync"
+
+	"tailcast/auth"
+	"tailcast/http1"
+)
+
+// ErrFull is the error of a Serving.Open whose route has as many feeds as it may:
+// the client is sent away and told when to come back.
+var ErrFull = errors.New("the route has as many feeds as it may")
+
+// Later is the error of a Serving.Open that can't say yet. Ask has the question
+// asked and ready called, from any goroutine, when it is worth asking Open again.
+type Later struct{ Ask func(ready func()) }
+
+func (*Later) Error() string { return "it is not known yet" }
+
+// asking is a request that waits for an answer from elsewhere, without a thread:
+// its head is kept, and the request begins again from there.
+type asking struct {
+	c    *conn
+	late bool // it has waited for askMax: Open is to do without
+}
+
+// heardOf are the requests whose questions are answered.
+type heardOf struct {
+	mu   sync.Mutex
+	list []*asking
+}
+
+// wait has a request wait. The connection's inbound keeps its head, and the
+// verdict on its token.
+func (l *Loop) wait(c *conn, later *Later, token *auth.Token) bool {
+	if c.asking == nil {
+		if l.asks == asksMax {
+			return l.turnAway(c)
+		}
+		l.asks++
+		c.asking = &asking{c: c}
+		l.wheel.set(c, l.now+askMax)
+	}
+	if c.state = stateAsking; token != nil {
+		c.in.check = &auth.Check{Token: token}
+	}
+	a := c.asking
+	later.Ask(func() { l.heard(a) })
+	return true
+}
+
+// heard has the loop take up a request again. Safe from any goroutine.
+func (l *Loop) heard(a *asking) {
+	l.heardOf.mu.Lock()
+	l.heardOf.list = append(l.heardOf.list, a)
+	l.heardOf.mu.Unlock()
+	l.waker.wake()
+}
+
+// takeAnswers takes up the requests whose questions are answered.
+func (l *Loop) takeAnswers() {
+	l.heardOf.mu.Lock()
+	list := l.heardOf.list
+	l.heardOf.list = nil
+	l.heardOf.mu.Unlock()
+	for _, a := range list {
+		if a.c.asking == a { // else it was late, or its client left
+			l.again(a.c)
+		}
+	}
+}
+
+// forgetAsking is for a request that waits no longer.
+func (l *Loop) forgetAsking(c *conn) {
+	if c.asking != nil {
+		c.asking = nil
+		l.asks--
+	}
+}
+
+// turnAway answers a request for a stream whose turn it is not: the head of one,
+// when to come back, and the end.
+func (l *Loop) turnAway(c *conn) bool {
+	l.out = http1.AppendStreamHead(l.out[:0], l.req.Minor, l.date.at(l), l.fields)
+	l.counts.answered(200)
+	c.plain = l.req.Minor == 0
+	return l.shed(c)
+}

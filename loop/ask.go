@@ -34,18 +34,18 @@ type heardOf struct {
 // wait has a request wait. The connection's inbound keeps its head, and the
 // verdict on its token.
 func (l *Loop) wait(c *conn, later *Later, token *auth.Token) bool {
-	if c.asking == nil {
+	if c.in.asking == nil {
 		if l.asks == asksMax {
 			return l.turnAway(c)
 		}
 		l.asks++
-		c.asking = &asking{c: c}
+		c.in.asking = &asking{c: c}
 		l.wheel.set(c, l.now+askMax)
 	}
 	if c.state = stateAsking; token != nil {
 		c.in.check = &auth.Check{Token: token}
 	}
-	a := c.asking
+	a := c.in.asking
 	later.Ask(func() { l.heard(a) })
 	return true
 }
@@ -65,16 +65,16 @@ func (l *Loop) takeAnswers() {
 	l.heardOf.list = nil
 	l.heardOf.mu.Unlock()
 	for _, a := range list {
-		if a.c.asking == a { // else it was late, or its client left
+		if a.c.in != nil && a.c.in.asking == a { // else it was late, or its client left
 			l.again(a.c)
 		}
 	}
 }
 
 // forgetAsking is for a request that waits no longer.
-func (l *Loop) forgetAsking(c *conn) {
-	if c.asking != nil {
-		c.asking = nil
+func (l *Loop) forgetAsking(in *inbound) {
+	if in.asking != nil {
+		in.asking = nil
 		l.asks--
 	}
 }

@@ -82,7 +82,6 @@ type conn struct {
 	place    int64                      // of the next byte of the log; a frame's first byte while pending is not empty
 	endAt    int64                      // stateEnding: the frame boundary to stop at
 	pending  *bytebufferpool.ByteBuffer // the stream's own bytes, to be written before the log's
-	asking   *asking                    // its request waits for an answer, or did
 	resume   *hub.Start                 // where a waiting stream asked to go on
 	own      *hub.Own                   // the stream is personal, and place means nothing
 	filtered *filtered                  // nil: the stream gets every record

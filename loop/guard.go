@@ -106,8 +106,8 @@ func (l *Loop) again(c *conn) {
 	}
 	c.state = stateHead
 	ok := l.request(c, &l.req)
-	if c.state != stateAsking {
-		l.forgetAsking(c)
+	if c.in != nil && c.state != stateAsking {
+		l.forgetAsking(c.in)
 	}
 	switch {
 	case !ok:

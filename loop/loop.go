@@ -233,7 +233,6 @@ func (l *Loop) forget(c *conn) {
 	l.detach(c)
 	l.disown(c)
 	c.unlease()
-	l.forgetAsking(c)
 	l.ownHeld -= int(c.ownHeld)
 	l.wheel.clear(c)
 	c.release()
@@ -263,7 +262,7 @@ func (l *Loop) expired(c *conn) {
 	case stateGuard:
 		l.answerLate(c)
 	case stateAsking:
-		c.asking.late = true
+		c.in.asking.late = true
 		l.again(c)
 	case stateStream:
 		l.streamDue(c)

@@ -18,6 +18,7 @@ type inbound struct {
 	body   http1.Body
 	keep   bool        // the connection goes on behind the body
 	check  *auth.Check // of the token of the request in head, in stateGuard and until it is answered
+	asking *asking     // the request waits for an answer, or did; nil for most
 }
 
 // idleInboundMax bounds the inbounds a loop keeps for reuse: as many clients as
@@ -38,6 +39,7 @@ func (l *Loop) inboundOf(c *conn) *inbound {
 
 func (l *Loop) putInbound(c *conn) {
 	in := c.in
+	l.forgetAsking(in)
 	c.in = nil
 	if len(l.idle) == idleInboundMax {
 		return
@@ -337,7 +339,7 @@ func (l *Loop) open(c *conn, r *http1.Request, what *Serving, token *auth.Token)
 	feed := what.Feed
 	if what.Open != nil {
 		var err error
-		if feed, err = what.Open(&l.values, c.asking == nil || !c.asking.late); err != nil {
+		if feed, err = what.Open(&l.values, c.in.asking == nil || !c.in.asking.late); err != nil {
 			return l.notOpened(c, r, err, token)
 		}
 		defer feed.Release()

@@ -91,3 +91,36 @@ func TestOwnStepAllocs(t *testing.T) {
 		t.Errorf("%v allocations for 1000 events, %v for 10", many, few)
 	}
 }
+
+// TestLabelAllocs: nor do fields cost any, whatever they are, nor finding the
+// streams of a record.
+func TestLabelAllocs(t *testing.T) {
+	g := &rig{t: t}
+	g.box = NewMailbox(func() { g.wakes++ })
+	g.hub = New(testOptions, []*Mailbox{g.box})
+	g.feed, g.sinks = openFeed(t, g.hub, Spec{Topics: []string{"events"}, Fields: []Field{
+		{Kind: KeyField}, {HeaderField, "region"}, {JSONField, "tenant.id"}, {JSONField, "name"},
+	}})
+	f := newFeeder(g.sinks[0], 1)
+	f.recs[0].Key = []byte("user-000017")
+	f.recs[0].Headers = []frame.Header{{Name: "region", Value: []byte("eu")}, {Name: "region", Value: []byte("us")}}
+	f.recs[0].Value = []byte(`{"name":"a\u0062c","tenant":{"id":[1,"two",null,{"x":[]},3]}}`)
+	f.append(100_000)
+	if allocs := testing.AllocsPerRun(1000, func() { f.append(10); g.sinks[0].Flush() }); allocs != 0 {
+		t.Errorf("%v allocations for 10 records", allocs)
+	}
+	table, _ := users(t, g.feed, 100, true)
+	g.feed.mu.Lock()
+	b := g.feed.held(&g.feed.labels, g.feed.labelAt(g.feed.index.entries.first))
+	g.feed.mu.Unlock()
+	found := make([]*Watch, 0, 4)
+	place := int64(0)
+	if allocs := testing.AllocsPerRun(100, func() {
+		l, _ := NextLabel(b)
+		place++
+		l.Place = place
+		found = table.Find(found[:0], &l)
+	}); allocs != 0 || len(found) != 1 {
+		t.Errorf("%v allocations for finding %d streams", allocs, len(found))
+	}
+}

@@ -17,7 +17,8 @@ type Watch struct {
 	Conn any
 
 	hooks []hook
-	found int64 // behind the place of the last frame found for it
+	one   [1]hook // hooks of most, beside what is read with them
+	found int64   // behind the place of the last frame found for it
 }
 
 // hook is a watch in the list of one value.
@@ -43,7 +44,9 @@ func (t *Table) Add(w *Watch) {
 		terms[i] = t.rarest(item)
 		n += len(terms[i])
 	}
-	w.hooks = make([]hook, 0, n) // never grows: lists point into it
+	if w.hooks = w.one[:0]; n > len(w.one) {
+		w.hooks = make([]hook, 0, n) // never grows: lists point into it
+	}
 	for i, item := range w.Filter.items {
 		for _, value := range terms[i] {
 			w.hooks = append(w.hooks, hook{watch: w, item: item, value: string(value)})
@@ -95,7 +98,7 @@ func (t *Table) Remove(w *Watch) {
 			delete(t.files, h.value)
 		}
 	}
-	w.hooks = nil
+	w.hooks, w.one = nil, [1]hook{}
 }
 
 // Find appends to dst the streams that l's record is for, each once.

@@ -1,10 +1,15 @@
 package loop
 
 import (
+	"bytes"
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"tailcast/frame"
 )
 
 // benchStreams is how many streams there are; with -short they are one slice of
@@ -133,5 +138,38 @@ func BenchmarkPersonal(b *testing.B) {
 		}
 		p.discard(buf)
 		p.anew()
+	}
+}
+
+// BenchmarkFiltered is a record for one user of many, over wake, look-up and
+// write: the number of streams that it is not for hardly matters.
+func BenchmarkFiltered(b *testing.B) {
+	for _, streams := range []int{1000, 8000} {
+		b.Run(fmt.Sprintf("streams=%d", streams), func(b *testing.B) {
+			r := newRig(b, func(as *setup) { as.filters, as.MaxConns = filters, streams })
+			r.open(1)
+			peers := make([]*peer, streams)
+			for i := range peers {
+				peers[i] = r.dial().get(fmt.Sprint("/key/", i))
+			}
+			rnd := rand.New(rand.NewPCG(1, 2))
+			rec := []frame.Record{{Topic: r.topic, Time: time.Now().UnixMilli(), Value: bytes.Repeat([]byte("x"), 200)}}
+			buf := make([]byte, 1<<20)
+			var key []byte
+			b.ReportAllocs()
+			for b.Loop() {
+				to := rnd.IntN(streams)
+				key = strconv.AppendInt(key[:0], int64(to), 10)
+				rec[0].Key, rec[0].Offset = key, r.next[0]
+				r.next[0]++
+				r.sink.Append(0, rec)
+				r.sink.Flush()
+				r.settle()
+				peers[to].discard(buf)
+			}
+			if r.l.lagging.len() > 0 {
+				b.Fatal("a socket was full")
+			}
+		})
 	}
 }

@@ -41,7 +41,20 @@ type told struct {
 	offset int64 // -1: belongs to no record
 	block  string
 	pos    frame.Position // as its id tells it
+	key    string         // of the record
 }
+
+// modelKeys are the keys of the model's records, of which filters want some.
+var modelKeys = []string{"a", "b", "c"}
+
+// modelKey is the key of a record.
+func modelKey(at place, offset int64) string {
+	return modelKeys[(int64(at.topic)+int64(at.partition)+offset/2)%int64(len(modelKeys))]
+}
+
+// wants reports whether a stream that gets only the records of key, or all if
+// it is empty, gets the frame.
+func (e told) wants(key string) bool { return e.offset < 0 || key == "" || e.key == key }
 
 type modelReader struct {
 	place int64
@@ -54,6 +67,7 @@ type model struct {
 	rand *rand.Rand
 	box  *Mailbox
 	feed *Feed
+	spec Spec
 	r    *Reader
 	now  time.Time
 
@@ -78,7 +92,11 @@ func newModel(t *testing.T, seed uint64) *model {
 	m.box = NewMailbox(func() {})
 	h := New(Options{LogBytes: 3 * segmentBytes, LogBytesTotal: 1 << 30, Heartbeat: time.Second}, []*Mailbox{m.box})
 	m.names = []string{"a", "b", "c"}[:1+m.rand.IntN(3)]
-	m.feed, m.sinks = openFeed(t, h, Spec{Topics: m.names, Format: frame.Format{Delete: frame.DeleteSkip}})
+	m.spec = Spec{Topics: m.names, Format: frame.Format{Delete: frame.DeleteSkip}}
+	if seed%2 == 1 {
+		m.spec.Fields = []Field{{Kind: KeyField}}
+	}
+	m.feed, m.sinks = openFeed(t, h, m.spec)
 	m.feed.log.size = []int64{segmentBytesMin, segmentBytes}[m.rand.IntN(2)]
 	m.feed.beatAt = m.now
 	m.r = m.feed.Reader(m.box)
@@ -123,8 +141,10 @@ func (m *model) step() {
 		m.grow()
 	case n < 990:
 		m.feed.dropOldest()
-	case n < 996:
+	case n < 995:
 		m.lose()
+	case n < 996:
+		m.learn()
 	default:
 		m.recreate()
 	}
@@ -166,7 +186,7 @@ func (m *model) idText() string { return string(frame.AppendID(nil, m.position()
 
 // tell expects a frame.
 func (m *model) tell(at place, offset int64, block string) {
-	m.told = append(m.told, told{at, offset, block, m.position()})
+	m.told = append(m.told, told{at, offset, block, m.position(), modelKey(at, offset)})
 	m.silent = false
 }
 
@@ -188,7 +208,7 @@ func (m *model) appendSome() {
 		o := m.next[at]
 		m.next[at]++
 		val := fmt.Sprintf("%d/%d/%d %s", at.topic, at.partition, o, strings.Repeat("x", m.rand.IntN(9000)))
-		recs = append(recs, frame.Record{Partition: at.partition, Offset: o, Time: o, Value: []byte(val)})
+		recs = append(recs, frame.Record{Partition: at.partition, Offset: o, Time: o, Key: []byte(modelKey(at, o)), Value: []byte(val)})
 		m.tell(at, o, "id: "+m.idText()+"\ndata: "+val+"\n\n")
 		m.known = append(m.known, m.position())
 	}
@@ -257,6 +277,20 @@ func (m *model) recreate() {
 	m.generation(fmt.Sprintf("id: %s\nevent: resync\ndata: {\"reason\":\"recreated\",\"topics\":{}}\n\n", m.idText()))
 }
 
+// learn opens the feed once more, with a field that it did not know.
+func (m *model) learn() {
+	if m.spec.Fields == nil {
+		return
+	}
+	m.flush()
+	m.spec.Fields = []Field{{HeaderField, fmt.Sprint(len(m.feed.fields))}}
+	if f, err := m.feed.hub.Open(m.spec, nil); err != nil || f != m.feed {
+		m.t.Fatal(f, err)
+	}
+	m.told0, m.known = len(m.told), nil
+	maps.Copy(m.base, m.next)
+}
+
 func (m *model) generation(block string) {
 	m.tell(place{}, -1, block)
 	m.told0, m.known = len(m.told), nil
@@ -272,7 +306,7 @@ func (m *model) held() int {
 
 func (m *model) attachKnown() {
 	if len(m.known) > 0 {
-		m.attach(m.known[m.rand.IntN(len(m.known))])
+		m.attach(m.known[m.rand.IntN(len(m.known))], m.someKey())
 	}
 }
 
@@ -284,7 +318,7 @@ func (m *model) attachRandom() {
 			*next = max(1, *next-m.rand.Int64N(12)*m.rand.Int64N(2)+m.rand.Int64N(10)/9)
 		}
 	}
-	m.attach(pos)
+	m.attach(pos, m.someKey())
 }
 
 // sent is pos as a client might send it: its groups in another order, one left
@@ -309,13 +343,34 @@ func (m *model) sent(pos frame.Position) frame.Position {
 	return sent
 }
 
+// someKey is a key to filter by, or none; a feed that has no fields has no filters.
+func (m *model) someKey() string {
+	if m.feed.labeler == nil || m.rand.IntN(3) == 0 {
+		return ""
+	}
+	return modelKeys[m.rand.IntN(len(modelKeys))]
+}
+
+// filter is that of a stream which gets the records of key; nil for all.
+func (m *model) filter(key string) *Filter {
+	if key == "" {
+		return nil
+	}
+	x, err := m.feed.NewFilter([][]Term{{{Field{Kind: KeyField}, []string{key}}}})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return x
+}
+
 // attach compares Attach with the search from the front.
-func (m *model) attach(pos frame.Position) {
+func (m *model) attach(pos frame.Position, key string) {
 	first := m.held()
 	pos = slices.Clone(pos)
 	sent := m.sent(pos)
 	wantNext, fits := m.find(pos, first)
-	at, block := m.r.Attach(Start{Position: sent}, 1500, nil)
+	filter := m.filter(key)
+	at, block := m.r.Attach(Start{Position: sent, Filter: filter}, 1500, nil)
 	id := string(frame.AppendID(nil, pos))
 	want := frame.AppendPreamble(nil, 1500, []byte(id))
 	if fits == fitsNot {
@@ -331,7 +386,11 @@ func (m *model) attach(pos frame.Position) {
 		m.t.Fatalf("position %v at %v: personal %v, want %v", pos, m.position(), at.Own != nil, fits == fitsOwn)
 	}
 	if at.Own != nil {
-		m.personal(at.Own, pos, first)
+		m.personal(at.Own, pos, first, key)
+		return
+	}
+	if filter != nil {
+		m.sameFrames(m.matching(at.Label, filter), wantNext, key)
 		return
 	}
 	r := &modelReader{place: at.Place, next: wantNext}
@@ -367,7 +426,7 @@ func (m *model) between(place int64) (n int) {
 
 // personal lets a personal stream have all it lacks and compares each event
 // with the record's in the list, under the stream's own id.
-func (m *model) personal(o *Own, pos frame.Position, first int) {
+func (m *model) personal(o *Own, pos frame.Position, first int, key string) {
 	m.box.Enter()
 	defer m.box.Leave()
 	defer o.Close()
@@ -377,7 +436,9 @@ func (m *model) personal(o *Own, pos frame.Position, first int) {
 	for state == OwnMore {
 		got, state = o.Step(got, 1+m.rand.IntN(20000), m.now)
 	}
-	if state == OwnShared {
+	if state == OwnShared && key != "" {
+		got = append(got, m.matching(o.Label(), m.filter(key))...)
+	} else if state == OwnShared {
 		for place := o.Place(); ; {
 			b, _ := m.r.Read(place)
 			if len(b) == 0 {
@@ -389,6 +450,10 @@ func (m *model) personal(o *Own, pos frame.Position, first int) {
 	v := vector(pos)
 	for _, e := range m.told[max(first, m.told0):] {
 		if e.offset < 0 || e.offset < v[e.place] {
+			continue
+		}
+		if !e.wants(key) {
+			v[e.place] = e.offset + 1 // passed over
 			continue
 		}
 		for len(got) > 0 && !bytes.Contains(got[:frame.Len(got)], []byte("\ndata: ")) {
@@ -415,6 +480,51 @@ func (m *model) personal(o *Own, pos frame.Position, first int) {
 	}
 	if ahead != (state == OwnIdle) {
 		m.t.Fatalf("position %v at %v: ends in state %d", pos, m.position(), state)
+	}
+}
+
+// matching reads the frames for a filter whose labels are at or behind place.
+func (m *model) matching(place int64, filter *Filter) (got []byte) {
+	for {
+		labels, ok := m.r.Labels(place)
+		if !ok {
+			m.t.Fatal("labels are not held")
+		}
+		if len(labels) == 0 {
+			return got
+		}
+		place += int64(len(labels))
+		for len(labels) > 0 {
+			l, n := NextLabel(labels)
+			labels = labels[n:]
+			if !filter.Match(&l) {
+				continue
+			}
+			b, ok := m.r.Read(l.Place)
+			if !ok || frame.Len(b) != l.Size {
+				m.t.Fatalf("the label says %d bytes at %d; held: %v", l.Size, l.Place, ok)
+			}
+			got = append(got, b[:l.Size]...)
+		}
+	}
+}
+
+// sameFrames checks that got is what told[next:] holds for key.
+func (m *model) sameFrames(got []byte, next int, key string) {
+	for _, e := range m.told[next:] {
+		if e.offset < 0 || !e.wants(key) {
+			continue
+		}
+		for len(got) > 0 && !bytes.Contains(got[:frame.Len(got)], []byte("\ndata: ")) {
+			got = got[frame.Len(got):] // of no record
+		}
+		if len(got) == 0 || string(frame.Unchunk(got[:frame.Len(got)])) != e.block {
+			m.t.Fatalf("for %s: got %.80q, want %.80q", key, got, e.block)
+		}
+		got = got[frame.Len(got):]
+	}
+	if bytes.Contains(got, []byte("\ndata: ")) {
+		m.t.Fatalf("for %s: %.80q too much", key, got)
 	}
 }
 

@@ -390,7 +390,7 @@ func (m *model) attach(pos frame.Position, key string) {
 		return
 	}
 	if filter != nil {
-		m.sameFrames(m.matching(at.Label, filter), wantNext, key)
+		m.sameFrames(matching(m.t, m.r, at.Label, filter), wantNext, key)
 		return
 	}
 	r := &modelReader{place: at.Place, next: wantNext}
@@ -437,7 +437,7 @@ func (m *model) personal(o *Own, pos frame.Position, first int, key string) {
 		got, state = o.Step(got, 1+m.rand.IntN(20000), m.now)
 	}
 	if state == OwnShared && key != "" {
-		got = append(got, m.matching(o.Label(), m.filter(key))...)
+		got = append(got, matching(m.t, m.r, o.Label(), m.filter(key))...)
 	} else if state == OwnShared {
 		for place := o.Place(); ; {
 			b, _ := m.r.Read(place)
@@ -480,32 +480,6 @@ func (m *model) personal(o *Own, pos frame.Position, first int, key string) {
 	}
 	if ahead != (state == OwnIdle) {
 		m.t.Fatalf("position %v at %v: ends in state %d", pos, m.position(), state)
-	}
-}
-
-// matching reads the frames for a filter whose labels are at or behind place.
-func (m *model) matching(place int64, filter *Filter) (got []byte) {
-	for {
-		labels, ok := m.r.Labels(place)
-		if !ok {
-			m.t.Fatal("labels are not held")
-		}
-		if len(labels) == 0 {
-			return got
-		}
-		place += int64(len(labels))
-		for len(labels) > 0 {
-			l, n := NextLabel(labels)
-			labels = labels[n:]
-			if !filter.Match(&l) {
-				continue
-			}
-			b, ok := m.r.Read(l.Place)
-			if !ok || frame.Len(b) != l.Size {
-				m.t.Fatalf("the label says %d bytes at %d; held: %v", l.Size, l.Place, ok)
-			}
-			got = append(got, b[:l.Size]...)
-		}
 	}
 }
 

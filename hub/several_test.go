@@ -36,7 +36,7 @@ func (b *brokers) Read(_ context.Context, topic string, id frame.TopicID, partit
 	}
 	to := min(from+7, b.ends[topic][partition])
 	for o := from; o < to; o++ {
-		each(&frame.Record{Topic: topic, Partition: partition, Offset: o, Value: fmt.Appendf(nil, "%s/%d/%d", topic, partition, o)})
+		each(&frame.Record{Topic: topic, Partition: partition, Offset: o, Key: severalKey(o), Value: fmt.Appendf(nil, "%s/%d/%d", topic, partition, o)})
 	}
 	return Span{Start: from, Next: to, Bytes: int(to - from)}, nil
 }
@@ -92,6 +92,9 @@ func (s *several) open(topic int, start int64, ends ...int64) {
 	s.sinks[topic].Open(s.brokers.ids[name], parts(ends...))
 }
 
+// severalKey is the key of a record: every tenth is of user 0, and so on.
+func severalKey(offset int64) []byte { return fmt.Appendf(nil, "user-%d", offset%10) }
+
 // produce writes to the brokers and the tail.
 func (s *several) produce(topic int, partition int32, n int) {
 	name := s.names[topic]
@@ -101,7 +104,7 @@ func (s *several) produce(topic int, partition int32, n int) {
 	s.brokers.mu.Unlock()
 	for o := from; o < from+int64(n); o++ {
 		s.sinks[topic].Append(partition, []frame.Record{{
-			Topic: name, Partition: partition, Offset: o, Value: fmt.Appendf(nil, "%s/%d/%d", name, partition, o),
+			Topic: name, Partition: partition, Offset: o, Key: severalKey(o), Value: fmt.Appendf(nil, "%s/%d/%d", name, partition, o),
 		}})
 	}
 	s.sinks[topic].Flush()
@@ -119,7 +122,7 @@ func (s *several) from(start Start) []ssetest.Event {
 	t.Helper()
 	at, first := s.r.Attach(start, 1000, nil)
 	if at.Own == nil {
-		return events(t, append(first, s.rest(at.Place)...))
+		return events(t, append(first, s.behind(at.Place, at.Label, start.Filter)...))
 	}
 	defer at.Own.Close()
 	got, state := first, OwnMore
@@ -144,7 +147,15 @@ func (s *several) from(start Start) []ssetest.Event {
 		}
 		got, state = at.Own.Step(got, 300, now)
 	}
-	return events(t, append(got, s.rest(at.Own.Place())...))
+	return events(t, append(got, s.behind(at.Own.Place(), at.Own.Label(), start.Filter)...))
+}
+
+// behind is what a stream gets from the log.
+func (s *several) behind(place, label int64, x *Filter) []byte {
+	if x == nil {
+		return s.rest(place)
+	}
+	return matching(s.t, s.r, label, x)
 }
 
 // next gives the next frames of a stream.

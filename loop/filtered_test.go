@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tailcast/frame"
+	"tailcast/internal/ssetest"
 )
 
 // filters are routes for most tests of filters.
@@ -211,6 +212,143 @@ func TestFilteredSlow(t *testing.T) {
 	r.later(6 * time.Second)
 	if r.l.counts.closed[closeLag] != 1 {
 		t.Fatalf("closed: %v", r.l.counts.closed)
+	}
+}
+
+// TestFilteredResync: a loss is told to every stream, quiet or behind.
+func TestFilteredResync(t *testing.T) {
+	r := newRig(t, withFilters)
+	r.sndbuf = 4096
+	r.open(1)
+	quiet, behind := r.dial().get("/key/ann"), r.dial().get("/key/bob")
+	r.put("bob", strings.Repeat("x", 100_000))
+	r.put("bob", "2")
+	r.settle()
+	if behind.c.list != &r.l.lagging || quiet.c.list != &quiet.c.stream.quiet {
+		t.Fatal("not as it should begin")
+	}
+	r.sink.Lost(frame.Expired, nil, []frame.Partition{{ID: 0, Next: 10}})
+	r.next[0] = 10
+	r.put("eve", "3")
+	r.settle()
+	if got := typesOf(quiet.events()); got != "resync" {
+		t.Errorf("a quiet stream got %q", got)
+	}
+	var got []string
+	for range 100 {
+		got = append(got, strings.Fields(typesOf(behind.events()))...)
+		r.later(lookEvery)
+	}
+	if want := []string{"message", "message", "resync"}; !slices.Equal(got, want) {
+		t.Errorf("one that was behind got %q, want %q", got, want)
+	}
+	r.put("bob", "4")
+	r.settle()
+	if got := behind.data(); got != "4" {
+		t.Errorf("then got %q", got)
+	}
+}
+
+func typesOf(events []ssetest.Event) string {
+	var all []string
+	for _, e := range events {
+		all = append(all, e.Type)
+	}
+	return strings.Join(all, " ")
+}
+
+// TestFilteredOverwritten: a loop that was away for as long as the log holds
+// drops the streams that missed something, and goes on for those that come.
+func TestFilteredOverwritten(t *testing.T) {
+	r := newRig(t, func(as *setup) { as.hub.LogBytes, as.filters = 512<<10, filters })
+	r.open(1)
+	p := r.dial().get("/key/ann")
+	key := strings.Repeat("k", 1000) // labels that fill their log too
+	for range 2000 {
+		r.put(key, strings.Repeat("x", 1000))
+	}
+	r.settle()
+	if r.l.counts.closed[closeOverwritten] != 1 || p.near.open {
+		t.Fatalf("closed: %v", r.l.counts.closed)
+	}
+	p = r.dial().get("/key/ann")
+	r.put("ann", "1")
+	r.settle()
+	if got := p.data(); got != "1" {
+		t.Errorf("the next stream got %q", got)
+	}
+}
+
+// TestFilteredEnds in the middle of a frame, with more that is for it: the
+// frame is whole, then comes the farewell.
+func TestFilteredEnds(t *testing.T) {
+	r := newRig(t, withFilters)
+	r.sndbuf = 4096
+	r.open(1)
+	p := r.dial().get("/key/ann")
+	r.put("ann", strings.Repeat("x", 100_000))
+	r.put("ann", "2")
+	r.settle()
+	r.l.end(p.c, closeDrain)
+	var got []ssetest.Event
+	for n := 0; !p.ended; n++ {
+		got = append(got, p.events()...)
+		if r.later(lookEvery); n > 100 {
+			t.Fatal("it does not end")
+		}
+	}
+	if len(got) != 1 || len(got[0].Data) != 100_000 {
+		t.Errorf("got %d events", len(got))
+	}
+	if r.l.feeds[r.feeds[0]] != nil {
+		t.Error("its streams are not forgotten")
+	}
+}
+
+// TestFilteredPersonal: a stream with a position of another node gets what is
+// for it under ids of its own, and is filed then.
+func TestFilteredPersonal(t *testing.T) {
+	for _, version := range []string{"HTTP/1.1", "HTTP/1.0"} {
+		r := newRig(t, withFilters)
+		r.open(2)
+		for i := range 10 {
+			for part := range int32(2) {
+				r.sink.Append(part, []frame.Record{{
+					Topic: r.topic, Partition: part, Offset: int64(i), Key: fmt.Append(nil, i%2), Value: fmt.Appendf(nil, "%d/%d", part, i),
+				}})
+			}
+			r.sink.Flush()
+		}
+		p := r.dial()
+		p.send(req("GET /key/1 "+version, "Last-Event-ID: v1:0-7.1-3"))
+		if got := p.data(); got != "1/5 1/7 0/9 1/9" {
+			t.Fatalf("got %q", got)
+		}
+		if s := p.c.stream; p.c.own != nil || p.c.list != &s.quiet || s.matcher.table.Len() != 1 {
+			t.Fatal("it is not among the quiet ones")
+		}
+		r.sink.Append(0, []frame.Record{{Topic: r.topic, Offset: 10, Key: []byte("1"), Value: []byte("0/10")}})
+		r.sink.Flush()
+		r.settle()
+		if got := p.data(); got != "0/10" {
+			t.Errorf("then got %q", got)
+		}
+	}
+}
+
+// TestFilteredWaits for its feed to open.
+func TestFilteredWaits(t *testing.T) {
+	r := newRig(t, withFilters)
+	p := r.dial().get("/key/ann")
+	r.open(1)
+	r.put("bob", "1")
+	r.put("ann", "2")
+	r.settle()
+	r.put("bob", "3")
+	r.put("ann", "4")
+	r.settle()
+	if got := p.data(); got != "4" && got != "2 4" { // it is placed when the loop sees it
+		t.Errorf("got %q", got)
 	}
 }
 

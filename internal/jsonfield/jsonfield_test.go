@@ -122,3 +122,33 @@ func BenchmarkLookup(b *testing.B) {
 		})
 	}
 }
+
+func TestEach(t *testing.T) {
+	for _, c := range []struct{ name, doc, want string }{
+		{"scalar", `{"a":1}`, "1"},
+		{"array", `{"a":[1,"x",true,false,-2.5e3]}`, "1 x true false -2.5e3"},
+		{"escapes", `{"a":["\u0041","b\n"]}`, "A b\n"},
+		{"space", "{\"a\": [ 1 ,\t2\n] }", "1 2"},
+		{"empty array", `{"a":[]}`, ""},
+		{"only what is a scalar", `{"a":[null,{"a":1},[2,[3]],4]}`, "4"},
+		{"null", `{"a":null}`, ""},
+		{"object", `{"a":{"b":1}}`, ""},
+		{"missing", `{"b":[1]}`, ""},
+		{"first of two", `{"a":[1],"a":[2]}`, "1"},
+		{"not through an array", `[{"a":1}]`, ""},
+		{"cut behind an element", `{"a":[1,2`, "1"},
+		{"cut in a string", `{"a":["x","y`, "x"},
+		{"cut in something deeper", `{"a":[1,{"b":`, "1"},
+		{"comma too many", `{"a":[1,,2]}`, "1"},
+		{"trailing comma", `{"a":[1,]}`, "1"},
+		{"comma missing", `{"a":[1 2]}`, "1"},
+		{"no element", `{"a":[1,x,2]}`, "1"},
+		{"nested too deep", `{"a":[1,` + strings.Repeat("[", depthMax) + strings.Repeat("]", depthMax) + `,2]}`, "1"},
+	} {
+		var got []string
+		Each([]byte(c.doc), []string{"a"}, make([]byte, 0, 16), func(v []byte) { got = append(got, string(v)) })
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, s, c.want)
+		}
+	}
+}

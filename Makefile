@@ -9,6 +9,8 @@ COUNT     ?= 10
 FUZZTIME  ?= 20s
 CHAOS     ?= 5m
 SEED      ?= 0
+SCENARIO  ?= fanout
+ARGS      ?=
 KAFKALIBS ?= $(CURDIR)/.cache/kafka/libs
 
 # What tailcast is compared with, and how much of it: see bench-peers.
@@ -81,6 +83,11 @@ guard: ## Compare instructions and allocations of the hot functions with the bas
 .PHONY: guard-update
 guard-update: ## Rewrite that baseline, internal/guard/baseline.txt
 	go run ./internal/guard -update
+
+.PHONY: bench-run
+bench-run: build ## Measure a scenario, by SCENARIO and ARGS; result and page go to .cache/bench
+	@mkdir -p .cache/bench
+	bin/tailcast bench $(SCENARIO) --json .cache/bench/$(SCENARIO).json --html .cache/bench/$(SCENARIO).html $(ARGS)
 
 .PHONY: bench-peers
 bench-peers: build ## Measure tailcast beside its peers (PEERS, SCENARIOS, PAIRS, SECONDS narrow it; needs 2 processors and nginx with nchan)

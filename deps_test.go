@@ -34,7 +34,7 @@ var rooms = map[string]struct {
 	"config":          {may: []string{"tailcast/route", "tailcast/frame", "tailcast/auth", "github.com/goccy/go-yaml", "github.com/spf13/pflag"}, not: []string{"net/http"}},
 	"admin":           {may: []string{"tailcast/web", "github.com/prometheus/client_golang"}},
 	"web":             {},
-	"bench":           {may: []string{"golang.org/x/sys/unix", "github.com/HdrHistogram/hdrhistogram-go"}, not: []string{"net/http"}},
+	"bench":           {may: []string{"golang.org/x/sys/unix"}, not: []string{"net/http"}},
 	"bench/harness":   {may: []string{"tailcast/bench", "golang.org/x/sys/unix"}},
 	"bench/report":    {may: []string{"tailcast/bench"}},
 	"bench/kafkaload": {may: []string{"tailcast/bench", "github.com/twmb/franz-go"}},

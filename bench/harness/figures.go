@@ -39,7 +39,7 @@ var Figures = []Figure{
 	{Name: "connect_cpu_us", Title: "server CPU a stream opened", Unit: "µs", Ratio: true},
 	{Name: "rss_per_stream", Title: "server RSS an idle stream", Unit: "B", Ratio: true},
 	{Name: "heap_per_stream", Title: "server heap an idle stream", Unit: "B", Ratio: true},
-	{Name: "kernel_per_stream", Title: "kernel TCP memory an idle stream, both ends", Unit: "B"},
+	{Name: "kernel_per_stream", Title: "kernel buffers an idle stream, both ends", Unit: "B"},
 	{Name: "bytes_per_event", Title: "bytes an event", Unit: "B"},
 	{Name: "rss_growth_mb", Title: "server RSS, last quarter less second", Unit: "MB"},
 	{Name: "goroutine_growth", Title: "goroutines, end less idle", Unit: ""},

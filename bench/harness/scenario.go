@@ -85,7 +85,7 @@ func scenarios() []scenario {
 		},
 		{
 			Ingest, "read a backlog from Kafka, encode it and append it, for nobody",
-			Spec{Records: 4_000_000}, []string{"records"}, false, (*run).ingest,
+			Spec{Records: 3_000_000}, []string{"records"}, false, (*run).ingest,
 		},
 		{
 			Latency, "fanout with few streams, the latency of each",

@@ -17,6 +17,10 @@
 // growing and random delay, and passes on the last id it saw, so that the
 // stream goes on where it was.
 //
+// Where streams need a token, getToken returns it (or a promise of it): for each
+// stream that is opened, and when the server asks for the next one, so that a
+// stream outlives its token. Return one that has not expired.
+//
 // Each stream is a connection, and over HTTP/1.1 a browser opens six to one
 // host for all tabs together: serve several topics in one stream. A page that
 // was left gives its connection back; EventSource by itself keeps it while the
@@ -33,6 +37,7 @@ export class Tailcast {
   #source = null;
   #timer = 0;
   #attempts = 0; // fatal ends since a stream was last open
+  #opening = null; // the latest #open; an older one that waits for its token is void
 
   /**
    * Opens a stream.
@@ -42,6 +47,7 @@ export class Tailcast {
    * @param {string} [options.storageKey] keep the id in sessionStorage under this key, so that a reloaded page goes on.
    * @param {string[]} [options.events] further event names of the route, given to onEvent.
    * @param {boolean} [options.withCredentials] send cookies to another origin.
+   * @param {function} [options.getToken] returns the token (JWT) to open or prolong the stream with.
    * @param {function} [options.onEvent] and onResync, onDelete, onSkipped, onState: as above; delay is in ms, for "waiting".
    */
   constructor(url, options = {}) {
@@ -78,15 +84,24 @@ export class Tailcast {
 
   #leave = () => {
     clearTimeout(this.#timer);
-    this.#source.close();
+    this.#opening = null;
+    this.#source?.close();
   };
 
   #comeBack = (e) => {
     if (e.persisted) this.#open(); // else the page has only just loaded
   };
 
-  #open() {
+  async #open() {
+    const opening = (this.#opening = {});
     const url = new URL(this.#url);
+    this.#enter("connecting");
+    if (this.#options.getToken) {
+      const token = await this.#token();
+      if (opening !== this.#opening) return;
+      if (!token) return this.#reopenLater();
+      url.searchParams.set("access_token", token);
+    }
     if (this.#id) url.searchParams.set("lastEventId", this.#id);
     const source = new EventSource(url, { withCredentials: this.#options.withCredentials ?? false });
     this.#source = source;
@@ -110,7 +125,29 @@ export class Tailcast {
     on("resync", (e) => onResync?.(object(e.data), e.lastEventId));
     on("delete", (e) => onDelete?.(e.data, e.lastEventId));
     on("skipped", (e) => onSkipped?.(object(e.data), e.lastEventId));
-    this.#enter("connecting");
+    source.addEventListener("challenge", (e) => this.#renew(source, e));
+  }
+
+  /** The page's token, or undefined if it has none now. */
+  async #token() {
+    try {
+      return await this.#options.getToken();
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Answers a challenge. If that fails the stream ends with its token, and a new one is opened. */
+  async #renew(source, e) {
+    if (e.lastEventId) this.#keep(e.lastEventId);
+    const { method, headers } = object(e.data);
+    const token = this.#options.getToken && (await this.#token());
+    if (!token) return;
+    const credentials = this.#options.withCredentials ? "include" : "same-origin";
+    const answer = await fetch(this.#url, { method, headers: { ...headers, authorization: `Bearer ${token}` }, credentials }).catch(() => null);
+    if (answer?.status !== 409 || source !== this.#source || !this.#opening) return;
+    source.close(); // the stream is on another node, which only a new one reaches
+    this.#open();
   }
 
   #reopenLater() {

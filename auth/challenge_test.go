@@ -3,10 +3,12 @@ package auth
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -110,9 +112,7 @@ func TestAnswers(t *testing.T) {
 	with := func(change claims) claims {
 		c := claims{"exp": now + 90}
 		for _, m := range []claims{own, change} {
-			for k, v := range m {
-				c[k] = v
-			}
+			maps.Copy(c, m)
 		}
 		return c
 	}
@@ -164,7 +164,7 @@ func TestChallengeEnds(t *testing.T) {
 	if name != "node-1." || err != nil || len(raw) != nonceBytes {
 		t.Fatalf("challenge %q", first)
 	}
-	if text := fmt.Sprintf("%+v %+v", n.challenges.open, *l); strings.Contains(text, nonce) || strings.Contains(text, fmt.Sprint(raw)) {
+	if text := fmt.Sprintf("%+v %+v", n.challenges.open, *l); strings.Contains(text, nonce) || strings.Contains(text, fmt.Sprintf("%v", raw)) {
 		t.Error("the nonce is kept")
 	}
 	for i, bad := range []string{"", "x", ".", "node-1.eu.", "node-1.eu." + nonce[1:], first + "A", "node-1.eu." + nonce[:21] + "/", "no de." + nonce, strings.Repeat("n", 65) + "." + nonce, first + "=="} {
@@ -183,7 +183,7 @@ func TestChallengeEnds(t *testing.T) {
 		t.Errorf("after the next: %d", got)
 	}
 	for i := range failuresMax {
-		if got := answered(t, g, "/events", second, rs(t, claims{"sub": fmt.Sprint(i)})); got != 403 {
+		if got := answered(t, g, "/events", second, rs(t, claims{"sub": strconv.Itoa(i)})); got != 403 {
 			t.Errorf("wrong answer %d: %d", i, got)
 		}
 	}

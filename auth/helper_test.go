@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"log/slog"
+	"maps"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -33,7 +34,8 @@ var keys = sync.OnceValue(func() (k struct {
 	rsa, rsa2, weak        *rsa.PrivateKey
 	p256, p384, p521, p224 *ecdsa.PrivateKey
 	ed                     ed25519.PrivateKey
-}) {
+},
+) {
 	for dst, bits := range map[**rsa.PrivateKey]int{&k.rsa: 2048, &k.rsa2: 2048, &k.weak: 1024} {
 		var err error
 		if *dst, err = rsa.GenerateKey(rand.Reader, bits); err != nil {
@@ -73,9 +75,7 @@ func jwk(key crypto.PublicKey, more map[string]any) map[string]any {
 	case []byte:
 		m["kty"], m["k"] = "oct", b64(k)
 	}
-	for name, v := range more {
-		m[name] = v
-	}
+	maps.Copy(m, more)
 	return m
 }
 
@@ -211,13 +211,10 @@ func guardOf(t testing.TB, n *Node, s Spec, uses ...[]string) *Guard {
 // request parses a request of some header lines.
 func request(t testing.TB, line string, fields ...string) *http1.Request {
 	t.Helper()
-	text := line + " HTTP/1.1\r\nHost: gw.test\r\n"
-	for _, f := range fields {
-		text += f + "\r\n"
-	}
+	text := strings.Join(append([]string{line + " HTTP/1.1", "Host: gw.test"}, fields...), "\r\n") + "\r\n\r\n"
 	var p http1.Parser
 	var r http1.Request
-	if _, err := p.Parse([]byte(text+"\r\n"), &r); err != nil {
+	if _, err := p.Parse([]byte(text), &r); err != nil {
 		t.Fatalf("%q: %v", text, err)
 	}
 	return &r

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -174,7 +175,7 @@ func TestUnknownKeysAreRateLimited(t *testing.T) {
 	var wg sync.WaitGroup
 	for k := range 500 {
 		wg.Go(func() {
-			if _, refusal := checked(t, g, by(t, fmt.Sprint(k))); refusal != errUnknownKey {
+			if _, refusal := checked(t, g, by(t, strconv.Itoa(k))); refusal != errUnknownKey {
 				t.Error(refusal)
 			}
 		})

@@ -3,7 +3,7 @@ package auth
 import (
 	"crypto/x509"
 	"encoding/pem"
-	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -17,7 +17,7 @@ func TestParseKeysRefuses(t *testing.T) {
 	}
 	many := make([]map[string]any, keysMax+1)
 	for i := range many {
-		many[i] = jwk(public(k.ed), claims{"kid": fmt.Sprint(i)})
+		many[i] = jwk(public(k.ed), claims{"kid": strconv.Itoa(i)})
 	}
 	for _, tc := range []struct {
 		name, text string

@@ -2,7 +2,7 @@ package auth
 
 // Refusal is why a request is not served. Refusals are fixed values, compared
 // with ==, and hold nothing that the client sent: they end up in answers.
-type Refusal struct {
+type Refusal struct { //nolint:errname // it is a verdict before it is an error
 	Status int    // 400, 401, 403, 409 or 410; Later says what 503 means
 	Reason string // one plain line for the body of the answer
 	code   string // the error of RFC 6750 3.1; empty: the client showed no token
@@ -55,8 +55,8 @@ var (
 	errRoles      = &Refusal{Status: 403, Reason: "the token lacks a role that the stream needs", code: insufficientScope}
 )
 
-// Late is a verdict that did not come in time.
-var Late = &Refusal{Status: 503, Reason: "the token was not checked in time", Later: true}
+// ErrLate is a verdict that did not come in time.
+var ErrLate = &Refusal{Status: 503, Reason: "the token was not checked in time", Later: true}
 
 // What may be right a little later.
 var (

@@ -64,7 +64,7 @@ func TestSources(t *testing.T) {
 		{"longer, header", def, "", []string{"Authorization: Bearer " + strings.Repeat("a", tokenBytesMax+1)}, "is longer than 8 KiB"},
 	} {
 		s := sources{cookie: "sid"}
-		for _, from := range strings.Fields(tc.order) {
+		for from := range strings.FieldsSeq(tc.order) {
 			s.order = append(s.order, Source(from))
 		}
 		token, refusal := s.token(request(t, "GET /events?"+tc.query, tc.fields...), nil)

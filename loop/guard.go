@@ -120,7 +120,7 @@ func (l *Loop) again(c *conn) {
 // answerLate answers a request for which there is no verdict in time.
 func (l *Loop) answerLate(c *conn) {
 	c.in.check.Abandon()
-	c.in.check = &auth.Check{Refusal: auth.Late}
+	c.in.check = &auth.Check{Refusal: auth.ErrLate}
 	l.again(c)
 }
 

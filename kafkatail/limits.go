@@ -53,6 +53,12 @@ const (
 	// thousands of times a second.
 	firstPause   = 50 * time.Millisecond
 	longestPause = time.Second
+	// gapFreePartitions are fetched without a pause; each one more adds
+	// fetchGapEach to it, which keeps fetches below a tenth of a CPU, up to
+	// fetchGapMax, which people do not notice.
+	gapFreePartitions = 256
+	fetchGapEach      = 60 * time.Microsecond
+	fetchGapMax       = 150 * time.Millisecond
 	// errorsForget is the silence after which a partition's errors start to
 	// count from zero. A fetch without records is not shown to us, so success
 	// on an idle partition can't be seen.

@@ -57,7 +57,12 @@ func (r *reader) reconcile(v *view) {
 			tp.flush()
 		}
 	}
+	reading := 0
+	for _, tp := range t.topics {
+		reading += tp.reading()
+	}
 	t.mu.Unlock()
+	r.gap = fetchGap(reading)
 
 	if len(p.purge) > 0 {
 		r.purge(p.purge)

@@ -219,6 +219,16 @@ func (tp *topic) grow(n int) {
 	}
 }
 
+// reading counts the partitions that the reader's client has.
+func (tp *topic) reading() (n int) {
+	for i := range tp.parts {
+		if tp.parts[i].reading {
+			n++
+		}
+	}
+	return n
+}
+
 // lag is how many offsets the partition is behind its last listed end; some of
 // them may hold no record.
 func (p *partition) lag() int64 {

@@ -23,24 +23,24 @@ func readCPUTimes(cpus string) (t cpuTimes) {
 	for line := range strings.Lines(string(b)) {
 		for _, n := range numbers {
 			if rest, ok := strings.CutPrefix(line, fmt.Sprintf("cpu%d ", n)); ok {
-				t.add(rest)
+				of := parseCPUTimes(rest)
+				t.busy, t.idle = t.busy+of.busy, t.idle+of.idle
 			}
 		}
 	}
 	return t
 }
 
-// add adds a line of /proc/stat: user nice system idle iowait irq softirq
-// steal. Stolen time counts as busy: it can't be used.
-func (t *cpuTimes) add(fields string) {
+// parseCPUTimes reads a line of /proc/stat: user nice system idle iowait irq
+// softirq steal. Stolen time counts as busy: it can't be used.
+func parseCPUTimes(fields string) cpuTimes {
 	var v [8]int64
 	for i, f := range strings.Fields(fields) {
 		if i < len(v) {
 			_, _ = fmt.Sscan(f, &v[i])
 		}
 	}
-	t.idle += v[3] + v[4]
-	t.busy += v[0] + v[1] + v[2] + v[5] + v[6] + v[7]
+	return cpuTimes{busy: v[0] + v[1] + v[2] + v[5] + v[6] + v[7], idle: v[3] + v[4]}
 }
 
 // busySince is the busy share of the time since before.

@@ -104,6 +104,39 @@ func TestSaturate(t *testing.T) {
 	}
 }
 
+// TestExternal measures a server that runs already.
+func TestExternal(t *testing.T) {
+	broker := testkit.FreeAddr(t)
+	server := testkit.Tailcast(t, "demo", "--quiet", "--broker-listen", broker, "--topic", "orders")
+	server.Ready(t, 20*time.Second)
+	spec, err := harness.Default("fanout")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Streams, spec.Partitions, spec.Sample, spec.Settle, spec.Warm, spec.For = 20, 3, 1, 0, 0, duration(300*time.Millisecond)
+	p := harness.Plan{Spec: spec, Runs: 2, Topic: "orders", Tailcast: testkit.Build(t, "tailcast/cmd/tailcast"), Targets: []harness.Target{harness.External{
+		Name: "server", URL: "http://" + server.Addr + "/events", PIDs: []int{server.PID()},
+		Metrics: "http://" + server.Admin + "/metrics", Brokers: []string{broker},
+		Checks: harness.Checks{IDs: true, Exact: true, Resume: true, Users: true, Records: true},
+	}.Target()}}
+	res, err := p.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range res.Runs {
+		r := &res.Runs[i]
+		if r.Faults != 0 || r.Counts.Events == 0 || r.Counts.Events != 20*r.Published.Sent {
+			t.Errorf("run %d: %d faults: %q; %+v", r.Number, r.Faults, r.FaultText, r.Counts)
+		}
+		positive(t, r, "p50_ms events_per_s rss_mb")
+	}
+	spec.Scenario, spec.Records = harness.Ingest, 10
+	p.Spec = spec
+	if _, err := p.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "runs already") {
+		t.Errorf("ingest of a running server: error %v", err)
+	}
+}
+
 // TestSpecErrors shows that what makes no sense is refused by the name of its
 // flag.
 func TestSpecErrors(t *testing.T) {

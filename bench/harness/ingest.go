@@ -11,6 +11,11 @@ func (r *run) ingest() error {
 	if err := r.look(&r.out.End); err != nil {
 		return err
 	}
+	if m, err := scrape(r.ctx, r.server.Metrics); err != nil {
+		return err
+	} else if got := m["tailcast_records_total"]; got < n {
+		r.out.fault("%.0f of %.0f records were read by the time the server was ready", got, n)
+	}
 	if r.out.End.Mallocs > 0 {
 		r.out.Figures.set("mallocs_per_record", r.out.End.Mallocs/n)
 	}

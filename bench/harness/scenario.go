@@ -54,16 +54,19 @@ func scenarios() []scenario {
 		{
 			Connect, "open streams as fast as they are taken",
 			Spec{Streams: 15_000},
-			[]string{"streams", "opening"}, true, (*run).connect,
+			[]string{"streams", "opening"},
+			true, (*run).connect,
 		},
 		{
 			Idle, "hold silent streams: memory",
 			Spec{Streams: 15_000, Settle: seconds(5)},
-			[]string{"streams", "opening", "settle", "for"}, false, (*run).idle,
+			[]string{"streams", "opening", "settle", "for"},
+			false, (*run).idle,
 		},
 		{
 			Fanout, "every record goes to every stream, at a fixed rate",
-			Spec{}, streaming, true, (*run).fanout,
+			Spec{},
+			streaming, true, (*run).fanout,
 		},
 		{
 			Saturate, "raise the rate of fanout until the latency or a stream breaks",
@@ -72,24 +75,30 @@ func scenarios() []scenario {
 		},
 		{
 			Keyed, "every record is for one stream, which asks for the records of its user",
-			Spec{Rate: 20_000, Sample: 10}, streaming, true, (*run).fanout,
+			Spec{Rate: 20_000, Sample: 10},
+			streaming, true, (*run).fanout,
 		},
 		{
 			Storm, "all streams come back at once, some records behind",
 			Spec{Streams: 15_000, Behind: 100, Opening: 2000},
-			[]string{"streams", "opening", "behind", "settle"}, false, (*run).storm,
+			[]string{"streams", "opening", "behind", "settle"},
+			false, (*run).storm,
 		},
 		{
 			Slow, "some streams stop to read: what the others notice",
-			Spec{Rate: 20, Stalled: 100, Sample: 10}, append([]string{"stalled"}, streaming...), false, (*run).slow,
+			Spec{Rate: 20, Stalled: 100, Sample: 10},
+			append([]string{"stalled"}, streaming...), false, (*run).slow,
 		},
 		{
 			Ingest, "read a backlog from Kafka, encode it and append it, for nobody",
-			Spec{Records: 3_000_000}, []string{"records"}, false, (*run).ingest,
+			Spec{Records: 3_000_000},
+			[]string{"records"},
+			false, (*run).ingest,
 		},
 		{
 			Latency, "fanout with few streams, the latency of each",
-			Spec{Streams: 1000, Rate: 10, Sample: 1}, streaming, true, (*run).fanout,
+			Spec{Streams: 1000, Rate: 10, Sample: 1},
+			streaming, true, (*run).fanout,
 		},
 		{
 			Soak, "fanout for a long time, with streams that come and go",

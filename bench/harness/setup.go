@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Setup is what a target is started with.
@@ -63,8 +64,8 @@ func (s *Setup) File(name, text string) (path string, err error) {
 // stop ends every process, the latest first.
 func (s *Setup) stop() error {
 	var errs []error
-	for i := len(s.procs) - 1; i >= 0; i-- {
-		errs = append(errs, s.procs[i].Stop())
+	for _, p := range slices.Backward(s.procs) {
+		errs = append(errs, p.Stop())
 	}
 	s.procs = nil
 	return errors.Join(errs...)

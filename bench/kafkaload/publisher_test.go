@@ -35,7 +35,7 @@ func publish(t *testing.T, cfg kafkaload.Config, n int, orders ...bench.Order) m
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer p.Close()
+		t.Cleanup(p.Close)
 		if done := p.Publish(t.Context(), bench.Order{}); done.Error != "" {
 			t.Fatal(done.Error)
 		}

@@ -20,19 +20,19 @@ type row struct {
 func rows(res *harness.Result) (all []row) {
 	for _, f := range harness.Figures {
 		r := row{Title: f.Title}
-		any := false
+		has := false
 		for i, s := range res.Summaries {
 			v, ok := s.Figures[f.Name]
 			text := ""
 			if ok {
-				text, any = value(f, v, s.Runs), true
+				text, has = value(f, v, s.Runs), true
 			}
 			r.Cells = append(r.Cells, text)
 			if i > 0 {
 				r.Cells = append(r.Cells, ratio(res, f.Name, s.Target))
 			}
 		}
-		if any {
+		if has {
 			all = append(all, r)
 		}
 	}

@@ -112,7 +112,7 @@ func (d durationFlag) String() string {
 	if d.Duration == nil { // pflag asks a zero flag for its default
 		return ""
 	}
-	b, _ := d.MarshalText() //nolint:errcheck // it never fails
+	b, _ := d.MarshalText() // it never fails
 	return string(b)
 }
 

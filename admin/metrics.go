@@ -24,6 +24,7 @@ var (
 	descRejected    = desc("connections_rejected_total", "Connections refused when accepted.", "reason")
 	descClosed      = desc("connections_closed_total", "Connections ended.", "reason")
 	descSlow        = desc("slow_clients_dropped_total", "Streams ended because the client was too slow.", "reason")
+	descShed        = desc("streams_shed_total", "Streams ended right behind their head: their clients are to come back later.", "reason")
 	descResponses   = desc("http_responses_total", "Response heads sent.", "code")
 	descTurns       = desc("loop_turns_total", "Turns of an event loop.", "loop")
 
@@ -121,6 +122,7 @@ func (s sink) loops(loops []LoopStats) {
 	s.gauge(descLagging, float64(t.lagging))
 	s.counts(descClosed, t.closed)
 	s.counts(descSlow, t.slow.seed(slowReasons...))
+	s.counts(descShed, t.shed)
 	s.counts(descResponses, t.responses)
 	s.counter(descEvents, t.events)
 	s.counter(descBytes, t.bytes)

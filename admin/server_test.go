@@ -47,6 +47,7 @@ func busy() fake {
 					EventsSent: 100_000, BytesSent: 25_000_000,
 					Closed:          Counts{"peer": 90, "slow": 2, "drain": 0},
 					SlowDropped:     Counts{"lag": 2},
+					Shed:            Counts{"drain": 2, "route": 0},
 					Responses:       Counts{"200": 650, "404": 3},
 					Latency:         Histogram{[]float64{0.001, 0.01, 0.1}, []uint64{5, 3, 1, 1}, 0.75},
 					LatencyNegative: 1,

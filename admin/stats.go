@@ -59,6 +59,7 @@ type LoopStats struct {
 	BytesSent   uint64 // on sockets, heads and chunk framing included
 	Closed      Counts // connections ended, by reason
 	SlowDropped Counts // of them, slow streams, by lag, stall or overwritten
+	Shed        Counts // streams ended right behind their head, by reason
 	Responses   Counts // response heads sent, by status code
 
 	Latency         Histogram // from a record's timestamp to the end of the pass that wrote it
@@ -160,13 +161,13 @@ func (h *Histogram) add(o Histogram) {
 type totals struct {
 	connections, streams, lagging int
 	events, bytes                 uint64
-	closed, slow, responses       Counts
+	closed, slow, shed, responses Counts
 	latency                       Histogram
 	negative                      uint64
 }
 
 func sum(loops []LoopStats) totals {
-	t := totals{closed: Counts{}, slow: Counts{}, responses: Counts{}}
+	t := totals{closed: Counts{}, slow: Counts{}, shed: Counts{}, responses: Counts{}}
 	for _, l := range loops {
 		t.connections += l.Connections
 		t.streams += l.Streams
@@ -175,6 +176,7 @@ func sum(loops []LoopStats) totals {
 		t.bytes += l.BytesSent
 		t.closed.add(l.Closed)
 		t.slow.add(l.SlowDropped)
+		t.shed.add(l.Shed)
 		t.responses.add(l.Responses)
 		t.latency.add(l.Latency)
 		t.negative += l.LatencyNegative

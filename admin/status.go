@@ -32,6 +32,7 @@ type (
 		SlowDropped Counts `json:"slow_clients_dropped"`
 		Resyncs     Counts `json:"resyncs"`
 		Replays     Counts `json:"replays"`
+		Shed        Counts `json:"streams_shed"`
 		Responses   Counts `json:"http_responses"`
 
 		RecordsSkipped  uint64 `json:"records_skipped"`
@@ -120,6 +121,7 @@ func newStatus(snap Snapshot, notReady error, version string, started, now time.
 		SlowDropped: t.slow.seed(slowReasons...),
 		Resyncs:     snap.Hub.Resyncs.seed(resyncReasons...),
 		Replays:     snap.Hub.Replays.seed(replaySources...),
+		Shed:        t.shed,
 		Responses:   t.responses,
 
 		RecordsSkipped:  snap.Hub.Skipped,

@@ -48,6 +48,7 @@ type Config struct {
 
 	MaxConns      int // 0: from the limit of file descriptors
 	MaxConnsPerIP int // 0: no limit
+	AcceptRate    int // connections a second; 0: no limit
 	HeaderTimeout time.Duration
 
 	Heartbeat   time.Duration

@@ -105,6 +105,9 @@ func TestErrors(t *testing.T) {
 		{"", "TAILCAST_KAFKA_TLS_CA=f", "", `TAILCAST_KAFKA_TLS_CA: needs --kafka-tls`},
 		{"", "TAILCAST_MAX_EVENT=65MiB", "", `TAILCAST_MAX_EVENT: --max-event (65MiB) is over --log-bytes (64MiB): an event must fit into the log of its feed`},
 
+		{"", "", "routes:\n  - {path: /a, topic: a, max_streams: 0}", `tailcast.yaml:2:39: key "max_streams": "0" is outside 1 to 10000000`},
+		{"", "", "routes:\n  - {path: /a, topic: a, max_streams_per_subject: 5}", `tailcast.yaml:2:12: key "path": max_streams_per_subject needs a guard, which reads the token`},
+
 		// The file's settings.
 		{"", "", "max-lag: 1MiB\nheartbeat: 5s\nkafka-brokrs: a:1", `tailcast.yaml:3:1: key "kafka-brokrs": unknown setting (did you mean "kafka-brokers"?)`},
 		{"", "", "max-lag: 4XB", `tailcast.yaml:1:10: key "max-lag": "4XB" is not a size (use 4MiB, 64KiB, 4096)`},

@@ -109,6 +109,9 @@ func (p *placedGuard) setChecked(r *placedRoute) error {
 		if claim := r.claim(); claim != "" {
 			return fmt.Errorf("%s: ${claims.%s} needs a guard, which reads the token", r.from, claim)
 		}
+		if r.MaxStreamsPerSubject > 0 {
+			return fmt.Errorf("%s: max_streams_per_subject needs a guard, which reads the token", r.from)
+		}
 		return nil
 	}
 	g := *p.spec // routes may share it

@@ -22,7 +22,10 @@ type Route struct {
 	Start  Start        // where a stream without an id begins
 	Format frame.Format // checked by frame.NewEncoder
 	Resync Resync
-	Filter []FilterItem // a record is delivered if one of them matches; none: every record is
+
+	MaxStreams           int          // at a time; 0: no limit
+	MaxStreamsPerSubject int          // of one token's subject; 0: no limit
+	Filter               []FilterItem // a record is delivered if one of them matches; none: every record is
 
 	ClientStart bool // a request may ask for another start
 
@@ -138,6 +141,14 @@ func parseHost(text string) (string, error) {
 		return "", fmt.Errorf("%s is not a host: %w", quote(text), err)
 	}
 	return host, nil
+}
+
+func parseStreams(text string) (int, error) {
+	n, err := parseInt(text)
+	if err == nil && (n == 0 || n > connsMax) {
+		err = fmt.Errorf("%s is outside 1 to %d", quote(text), connsMax)
+	}
+	return n, err
 }
 
 func parseOrigin(text string) (string, error) {

@@ -123,6 +123,7 @@ func TestRoutesOfTheFile(t *testing.T) {
 		{`{path: /a, topics: [a, c, b]}`, with(func(r *Route) { r.Topics = []string{"a", "c", "b"} })},
 		{`{path: /a, host: A.test., topic: a}`, with(func(r *Route) { r.Host = "a.test" })},
 		{`{path: "/a/{b}", topic: "t-{b}", allow: [t-1, "t-x*"]}`, with(func(r *Route) { r.Path, r.Topics, r.Allow = "/a/{b}", []string{"t-{b}"}, []string{"t-1", "t-x*"} })},
+		{`{path: /a, topic: a, max_streams: 500}`, with(func(r *Route) { r.MaxStreams = 500 })},
 		{`{path: "/a/{b}", topic: a}`, with(func(r *Route) { r.Path = "/a/{b}" })},
 		{`{path: /a, topic: a, start: latest, format: raw, binary: replace, delete: event}`, plain},
 		{`{path: /a, topic: a, start: earliest, client_start: true}`, with(func(r *Route) { r.Start.From, r.ClientStart = StartEarliest, true })},

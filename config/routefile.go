@@ -34,6 +34,8 @@ var routeKeys = []routeKey{
 	{"delete", "event", "tombstones: an `event` named delete with the key as data, or `skip`", oneText(oneOf(frame.DeleteEvent, frame.DeleteSkip), func(r *placedRoute) *frame.Delete { return &r.Format.Delete })},
 	{"id", "position", "ids of events: the `position` in the topics, or `key+position`, behind the record's key in base64url", oneText(parseID, func(r *placedRoute) *bool { return &r.Format.KeyID })},
 	{"resync", "continue", "streams that can't go on where they were: `continue` as near as possible, or `restart` as without an id", oneText(oneOf(ResyncContinue, ResyncRestart), func(r *placedRoute) *Resync { return &r.Resync })},
+	{"max_streams", "no limit", "most streams of the route at a time; more are ended at once, and come back later", oneText(parseStreams, func(r *placedRoute) *int { return &r.MaxStreams })},
+	{"max_streams_per_subject", "no limit", "most streams of the route at a time for one subject of tokens; needs a guard", oneText(parseStreams, func(r *placedRoute) *int { return &r.MaxStreamsPerSubject })},
 	{"cors", "`cors-origins`", "`{origins: [...], credentials: true}`: pages that may read the route, and whether with cookies", setCORS},
 	{"guard", "the file's `guard`", "what tokens must hold to read the route: the keys below, or `none`", setGuard},
 }

@@ -145,8 +145,11 @@ func routeSettings(c *Config) []setting {
 	}
 }
 
+// connsMax is more connections than any kernel gives a process.
+const connsMax = 10_000_000
+
 func connSettings(c *Config) []setting {
-	conns := bound[int]{min: 0, max: 10_000_000, why: "a connection is an open file, and no kernel gives more"}
+	conns := bound[int]{min: 0, max: connsMax, why: "a connection is an open file, and no kernel gives more"}
 	return []setting{
 		{
 			name: "listen", def: ":8080",
@@ -184,6 +187,12 @@ func connSettings(c *Config) []setting {
 			name: "max-conns-per-ip", def: "0", means: "off",
 			help:  "most connections at once from one address; more are reset",
 			value: within(&c.MaxConnsPerIP, argNumber, parseInt, conns),
+		}, {
+			name: "accept-rate", def: "0", means: "off",
+			help: "most connections taken a second; more wait in the kernel's queue",
+			value: within(&c.AcceptRate, argNumber, parseInt, bound[int]{
+				min: 0, max: 1_000_000, why: "no process accepts as many",
+			}),
 		}, {
 			name: "proxy-protocol", def: string(ProxyOff),
 			help:  "whether the balancers of --proxy-trusted send a PROXY header (version 1 or 2) with each client's address; required refuses everybody else",

@@ -48,8 +48,8 @@ type accepter struct {
 	failed   atomic.Uint64 // refused by the system, at accept or after
 	loggedAt atomic.Int64  // when that was logged, unix nanoseconds
 
-	mu     sync.Mutex
-	quotas map[netip.Addr]*quota // of the addresses with connections, while --max-conns-per-ip is on
+	perAddr quotas[netip.Addr] // --max-conns-per-ip
+	pace    *pace              // --accept-rate
 }
 
 // arrival is an accepted connection on its way to a loop.
@@ -65,14 +65,9 @@ func (a *arrival) reset() {
 	_ = a.tcp.Close()
 }
 
-// quota is how many connections an address has.
-type quota struct {
-	addr netip.Addr
-	n    int
-}
-
 func (a *accepter) init(s *Server) {
-	a.srv, a.quotas, a.done = s, map[netip.Addr]*quota{}, make(chan struct{})
+	a.srv, a.done, a.pace = s, make(chan struct{}), newPace(s.cfg.AcceptRate)
+	a.perAddr.most = s.cfg.MaxConnsPerIP
 	if a.max = s.cfg.MaxConns; a.max == 0 {
 		a.max = fdLimit() - fdReserve - 2*enrolParallel*s.cfg.Loops
 	}
@@ -162,6 +157,12 @@ func (a *accepter) accept(ln net.Listener, take func(*arrival)) {
 			continue
 		}
 		pause = acceptBackoffMin
+		if wait := a.pace.next(time.Now()); wait > 0 { // the others wait in the kernel's queue
+			select {
+			case <-time.After(wait):
+			case <-a.done:
+			}
+		}
 		in := &arrival{tcp: c.(*net.TCPConn)}
 		if !a.admit(in) {
 			in.reset()
@@ -215,12 +216,12 @@ func (a *accepter) admit(in *arrival) bool {
 		a.noProxy.Add(1)
 		return false
 	}
-	if limit := a.srv.cfg.MaxConnsPerIP; limit > 0 {
-		q := a.take(addr, limit)
-		if q == nil {
-			a.perIP.Add(1)
-			return false
-		}
+	q, ok := a.perAddr.take(addr)
+	if !ok {
+		a.perIP.Add(1)
+		return false
+	}
+	if q != nil {
 		in.edge = &edge{quota: q}
 	}
 	a.conns.Add(1)
@@ -231,33 +232,11 @@ func addrOf(c *net.TCPConn) netip.Addr {
 	return c.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
 }
 
-// take counts a connection of addr; nil when it has as many as it may.
-func (a *accepter) take(addr netip.Addr, limit int) *quota {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	q := a.quotas[addr]
-	if q == nil {
-		q = &quota{addr: addr}
-		a.quotas[addr] = q
-	}
-	if q.n >= limit {
-		return nil
-	}
-	q.n++
-	return q
-}
-
 // gone undoes admit for a connection with edge e.
 func (a *accepter) gone(e *edge) {
 	a.conns.Add(-1)
-	if e == nil || e.quota == nil {
-		return
-	}
-	q := e.quota
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if q.n--; q.n == 0 {
-		delete(a.quotas, q.addr)
+	if e != nil {
+		e.quota.leave()
 	}
 }
 

@@ -36,7 +36,7 @@ type heardOf struct {
 func (l *Loop) wait(c *conn, later *Later, token *auth.Token) bool {
 	if c.in.asking == nil {
 		if l.asks == asksMax {
-			return l.turnAway(c)
+			return l.turnAway(c, shedFeed)
 		}
 		l.asks++
 		c.in.asking = &asking{c: c}
@@ -81,9 +81,9 @@ func (l *Loop) forgetAsking(in *inbound) {
 
 // turnAway answers a request for a stream whose turn it is not: the head of one,
 // when to come back, and the end.
-func (l *Loop) turnAway(c *conn) bool {
+func (l *Loop) turnAway(c *conn, why shedReason) bool {
 	l.out = http1.AppendStreamHead(l.out[:0], l.req.Minor, l.date.at(l), l.fields)
 	l.counts.answered(200)
 	c.plain = l.req.Minor == 0
-	return l.shed(c)
+	return l.shed(c, why)
 }

@@ -95,11 +95,31 @@ type conn struct {
 // edge is what only some connections have: those that came through something,
 // are counted somewhere, or had to show a token.
 type edge struct {
-	quota *quota     // of its address; nil while --max-conns-per-ip is off
-	tls   *session   // nil on a plain connection
-	proxy bool       // a PROXY header comes first
-	addr  netip.Addr // what that header says; not valid without
-	lease *lease     // the right of the stream to go on; nil if it needs none
+	quota *quota[netip.Addr] // of its address; nil while --max-conns-per-ip is off
+	seat  *seat              // of its stream, on a route with limits
+	tls   *session           // nil on a plain connection
+	proxy bool               // a PROXY header comes first
+	addr  netip.Addr         // what that header says; not valid without
+	lease *lease             // the right of the stream to go on; nil if it needs none
+}
+
+// sit keeps the place of a stream.
+func (c *conn) sit(s *seat) {
+	if s == nil {
+		return
+	}
+	if c.edge == nil {
+		c.edge = &edge{}
+	}
+	c.edge.seat = s
+}
+
+// stand gives it back.
+func (c *conn) stand() {
+	if c.edge != nil {
+		c.edge.seat.leave()
+		c.edge.seat = nil
+	}
 }
 
 // hold keeps a copy of b to be written before the log's bytes.

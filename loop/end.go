@@ -65,7 +65,8 @@ func (l *Loop) farewell(dst []byte, c *conn, retry int) []byte {
 
 // shed ends a stream right behind its head, which is in l.out: the client is
 // to come back later, and for EventSource any status but 200 means never.
-func (l *Loop) shed(c *conn) bool {
+func (l *Loop) shed(c *conn, why shedReason) bool {
+	l.counts.shed[why]++
 	retry := shedRetryMin + l.rand.IntN(shedRetryMax-shedRetryMin+1)
 	l.out = l.farewell(l.out, c, retry)
 	return l.answered(c, l.out, false)

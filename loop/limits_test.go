@@ -82,9 +82,7 @@ func TestMaxConnsPerIP(t *testing.T) {
 	second.Close()
 	other.Close()
 	eventually(t, "no address is remembered", func() bool {
-		s.srv.accepter.mu.Lock()
-		defer s.srv.accepter.mu.Unlock()
-		return len(s.srv.accepter.quotas) == 0
+		return s.srv.accepter.perAddr.len() == 0
 	})
 }
 

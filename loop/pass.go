@@ -23,6 +23,7 @@ func (l *Loop) detach(c *conn) {
 		return
 	}
 	l.unfile(c)
+	c.stand()
 	c.stream = nil
 	l.counts.streams--
 	s.reader.Detached()

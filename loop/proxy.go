@@ -106,12 +106,11 @@ func (a *accepter) translate(e *edge, head []byte) error {
 	if err != nil || !addr.IsValid() {
 		return err
 	}
-	e.addr = addr
-	if limit := a.srv.cfg.MaxConnsPerIP; limit > 0 {
-		if e.quota = a.take(addr, limit); e.quota == nil {
-			return errProxyLimit
-		}
+	q, ok := a.perAddr.take(addr)
+	if !ok {
+		return errProxyLimit
 	}
+	e.addr, e.quota = addr, q
 	return nil
 }
 

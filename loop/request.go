@@ -227,7 +227,7 @@ func (l *Loop) notOpened(c *conn, r *http1.Request, err error, token *auth.Token
 	case errors.As(err, &later):
 		return l.wait(c, later, token)
 	case errors.Is(err, ErrFull):
-		return l.turnAway(c)
+		return l.turnAway(c, shedFeed)
 	}
 	return l.refused(c, r, err)
 }
@@ -334,7 +334,7 @@ func (l *Loop) linger(c *conn, why closeReason) bool {
 // start uses their memory. token is that of a guarded route.
 func (l *Loop) open(c *conn, r *http1.Request, what *Serving, token *auth.Token) bool {
 	if l.draining.begun {
-		return l.turnAway(c)
+		return l.turnAway(c, shedDrain)
 	}
 	feed := what.Feed
 	if what.Open != nil {
@@ -354,6 +354,11 @@ func (l *Loop) open(c *conn, r *http1.Request, what *Serving, token *auth.Token)
 	c.plain = r.Minor == 0
 	l.out = http1.AppendStreamHead(l.out[:0], r.Minor, l.date.at(l), l.fields)
 	l.counts.answered(200)
+	seat, why, ok := what.room.take(token)
+	if !ok {
+		return l.shed(c, why)
+	}
+	c.sit(seat)
 	var oldest time.Duration
 	if age := l.srv.cfg.MaxAge; age > 0 {
 		oldest = l.now + jitter(l.rand, age)

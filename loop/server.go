@@ -21,7 +21,7 @@ import (
 )
 
 // Config is what a Server needs to know; the flags of the same names say more.
-// Zero means off for MaxConnsPerIP, MaxAge and SndBuf, and the limit of file
+// Zero means off for MaxConnsPerIP, AcceptRate, MaxAge and SndBuf, and the limit of file
 // descriptors for MaxConns.
 type Config struct {
 	Loops         int
@@ -36,6 +36,7 @@ type Config struct {
 	Retry         time.Duration
 	Drain         time.Duration
 	TLS           *tls.Config // of Listen.TLS
+	AcceptRate    int         // connections a second
 	Proxy         Proxy
 	ProxyTrusted  []netip.Prefix
 	Log           *slog.Logger
@@ -54,6 +55,10 @@ type Serving struct {
 	Feed    *hub.Feed   // nil if requests have a say in it
 	Guard   *auth.Guard // nil: everyone may read it
 	Restart bool        // streams that can't go on exactly begin by the start policy
+
+	MaxStreams           int // at a time; 0: no limit
+	MaxStreamsPerSubject int // of one token's subject; 0: no limit
+	room                 *room
 
 	Start       hub.Policy
 	ClientStart bool // clients may ask for another start
@@ -173,6 +178,9 @@ func (s *Server) Serve(at Listen, site Site) (err error) {
 		}
 	}
 	s.site = site
+	for i := range site.Serves {
+		site.Serves[i].room = newRoom(&site.Serves[i])
+	}
 	s.accepter.start(s.plain, s.secure)
 	return nil
 }

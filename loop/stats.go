@@ -21,6 +21,7 @@ type counts struct {
 	connections, streams, lagging int
 	closed                        [closeReasons]uint64
 	answers                       [len(statuses)]uint64
+	shed                          [shedReasons]uint64
 	latency                       [len(latencyBounds) + 1]uint64
 	latencySum                    uint64 // milliseconds
 	negative                      uint64 // records from the future, not in latency
@@ -70,6 +71,7 @@ type stats struct {
 	bytes       atomic.Uint64
 	closed      [closeReasons]atomic.Uint64
 	answers     [len(statuses)]atomic.Uint64
+	shed        [shedReasons]atomic.Uint64
 	latency     [len(latencyBounds) + 1]atomic.Uint64
 	latencySum  atomic.Uint64
 	negative    atomic.Uint64
@@ -97,6 +99,9 @@ func (s *stats) publishArrays(n *counts) {
 	for i := range n.answers {
 		s.answers[i].Store(n.answers[i])
 	}
+	for i := range n.shed {
+		s.shed[i].Store(n.shed[i])
+	}
 	for i := range n.latency {
 		s.latency[i].Store(n.latency[i])
 	}
@@ -115,6 +120,7 @@ type Stats struct {
 	Bytes       uint64
 	Closed      map[string]uint64 // by reason
 	Answers     map[int]uint64    // by status
+	Shed        map[string]uint64 // streams ended right behind their head, by reason
 	Latency     []uint64          // by bucket of LatencyBounds, the last one above all
 	LatencySum  float64           // seconds
 	Negative    uint64            // records from the future, not in Latency
@@ -138,7 +144,7 @@ func (s *stats) snapshot() Stats {
 		Turned:      turned,
 		Connections: int(s.connections.Load()), Streams: int(s.streams.Load()), Lagging: int(s.lagging.Load()),
 		Turns: s.turns.Load(), Events: s.events.Load(), Bytes: s.bytes.Load(),
-		Closed: map[string]uint64{}, Answers: map[int]uint64{},
+		Closed: map[string]uint64{}, Answers: map[int]uint64{}, Shed: map[string]uint64{},
 		LatencySum: float64(s.latencySum.Load()) / 1000, Negative: s.negative.Load(),
 	}
 	for i := range s.closed {
@@ -146,6 +152,9 @@ func (s *stats) snapshot() Stats {
 	}
 	for i := range s.answers {
 		out.Answers[statuses[i]] = s.answers[i].Load()
+	}
+	for i := range s.shed {
+		out.Shed[shedNames[i]] = s.shed[i].Load()
 	}
 	for i := range s.latency {
 		out.Latency = append(out.Latency, s.latency[i].Load())

@@ -121,7 +121,7 @@ func (g *gateway) site() (loop.Site, error) {
 		sv := served{route: r}
 		what := loop.Serving{
 			Guard: guard, Restart: r.Resync == config.ResyncRestart, Start: policy(r.Start), ClientStart: r.ClientStart,
-			Filter: filter,
+			Filter: filter, MaxStreams: r.MaxStreams, MaxStreamsPerSubject: r.MaxStreamsPerSubject,
 		}
 		if r.Literal() {
 			sv.feed, err = g.hub.Open(hub.Spec{Topics: r.Topics, Format: r.Format, Fields: filter.Fields()}, g.tail)
@@ -283,7 +283,7 @@ func loopConfig(cfg *config.Config, log *slog.Logger) loop.Config {
 		Loops: loops, MaxConns: cfg.MaxConns, MaxConnsPerIP: cfg.MaxConnsPerIP,
 		NotSentLowat: int(cfg.NotSentLowat), SndBuf: int(cfg.SndBuf), MaxLag: int64(cfg.MaxLag), Stall: cfg.Stall,
 		HeaderTimeout: cfg.HeaderTimeout, MaxAge: cfg.MaxAge, Retry: cfg.Retry, Drain: cfg.Drain, Log: log,
-		Proxy: proxyModes[cfg.Proxy], ProxyTrusted: cfg.ProxyTrusted,
+		AcceptRate: cfg.AcceptRate, Proxy: proxyModes[cfg.Proxy], ProxyTrusted: cfg.ProxyTrusted,
 	}
 }
 

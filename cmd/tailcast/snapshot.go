@@ -44,7 +44,7 @@ func loopStats(l loop.Stats, now time.Time) admin.LoopStats {
 		Connections: l.Connections, Streams: l.Streams, Lagging: l.Lagging,
 		Turns:      l.Turns,
 		EventsSent: l.Events, BytesSent: l.Bytes,
-		Closed: l.Closed, SlowDropped: admin.Counts{}, Responses: admin.Counts{},
+		Closed: l.Closed, SlowDropped: admin.Counts{}, Shed: l.Shed, Responses: admin.Counts{},
 		Latency:         admin.Histogram{Bounds: loop.LatencyBounds(), Counts: l.Latency, Sum: l.LatencySum},
 		LatencyNegative: l.Negative,
 	}

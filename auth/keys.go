@@ -213,8 +213,11 @@ func parseJWKs(text []byte, secret bool) (set *keySet, skipped []error, err erro
 		named = named || k.KID != ""
 		_ = store.KeyWrite(context.Background(), jwk) // memory can't fail
 	}
-	if n == 0 {
-		return nil, skipped, errors.Join(errors.New("holds no key to check signatures with"), errors.Join(skipped...))
+	switch {
+	case n == 0 && len(skipped) > 0:
+		return nil, skipped, fmt.Errorf("holds no key to check signatures with: %w", skipped[0])
+	case n == 0:
+		return nil, nil, errors.New("holds no key to check signatures with")
 	}
 	kf, err := keyfunc.New(keyfunc.Options{Storage: store})
 	if err != nil {

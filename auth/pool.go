@@ -8,8 +8,8 @@ import (
 
 const (
 	// pendingBytesMax bounds what waits for a signature check, with what each
-	// connection keeps for it: about 12,000 requests of browsers, a fraction of
-	// a second for one worker.
+	// connection keeps for it: about 12,000 requests of browsers, a second for
+	// one worker.
 	pendingBytesMax = 32 << 20
 	// addrBytesMax is the part of it that one address may have.
 	addrBytesMax = pendingBytesMax / 4

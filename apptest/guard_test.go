@@ -108,6 +108,7 @@ cors-origins: https://app.test
 routes:
   - {path: /events, topic: %[2]s}
   - {path: /tenant, topic: %[2]s, filter: [{key: "${claims.org.tenant}"}]}
+  - {path: /own, topic: "%[2]s-${claims.org.tenant}", allow: ["%[2]s-*"]}
   - {path: /open, topic: %[2]s, guard: none}
 `, i.url, topic))
 	return serve(i.t, b, append([]string{"--config", file}, flags...)...)
@@ -269,7 +270,7 @@ func TestKeyRotation(t *testing.T) {
 // its own.
 func TestForgedTokens(t *testing.T) {
 	t.Parallel()
-	b := started(t, 1, "guarded")
+	b := started(t, 1, "guarded", "guarded-a")
 	i := newIssuer(t)
 	i.publish("k1")
 	s := i.guarding(b, "guarded")
@@ -310,6 +311,8 @@ func TestForgedTokens(t *testing.T) {
 		{"expired", "/events?access_token=" + i.token(-10), "", 401, "invalid_token"},
 		{"no role", "/events?access_token=" + i.token(60, "scope=write"), "", 403, "insufficient_scope"},
 		{"no claim for the filter", "/tenant?access_token=" + i.token(60, "org="), "", 403, ""},
+		{"no claim for the topic", "/own?access_token=" + i.token(60, "org="), "", 403, ""},
+		{"a claim that is no topic", "/own?access_token=" + i.token(60, "org=b"), "", 403, ""},
 		{"huge", "/events", "Authorization: Bearer " + strings.Repeat("a", 9<<10), 400, "invalid_request"},
 		{"twice", "/events?access_token=" + right, "Authorization: Bearer " + right, 400, "invalid_request"},
 		{"right, at another route", "/nope?access_token=" + right, "", 404, ""},
@@ -331,6 +334,11 @@ func TestForgedTokens(t *testing.T) {
 		&kgo.Record{Topic: "guarded", Key: []byte("b"), Value: []byte("not mine")},
 		&kgo.Record{Topic: "guarded", Key: []byte("a"), Value: []byte("mine")})
 	if e := c.Next(t, patience); e.Data != "mine" {
+		t.Errorf("got %+v", e)
+	}
+	c = open(t, s, "/own?access_token="+right)
+	b.send(&kgo.Record{Topic: "guarded-a", Value: []byte("my topic's")})
+	if e := c.Next(t, patience); e.Data != "my topic's" {
 		t.Errorf("got %+v", e)
 	}
 }

@@ -22,7 +22,7 @@ type routeKey struct {
 var routeKeys = []routeKey{
 	{"path", "", "path to serve at, exact and decoded; a segment may be a `{parameter}`", setPath},
 	{"host", "any", "host that the request must name, without its port; before routes of any host", oneText(parseHost, func(r *placedRoute) *string { return &r.Host })},
-	{"topic", "", "topic to serve; with `allow`, it may hold `{parameters}` of the path or query", setTopic},
+	{"topic", "", "topic to serve; with `allow`, it may hold `{parameters}` of the path or query, and `${claims.NAME}` of the token", setTopic},
 	{"topics", "", "instead of `topic`, a list: one stream of all of them", setTopics},
 	{"allow", "", "topics that parameters may stand for: names, and beginnings of names with a `*`", setAllow},
 	{"start", "latest", "where a stream without an id begins: `latest`, `earliest`, a time (`2026-01-02T03:04:05Z`), a time ago (`15m`), or `{last: 100}` offsets of each partition", setStart},

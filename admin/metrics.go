@@ -38,6 +38,7 @@ var (
 	descRenewals   = desc("renewals_total", "Challenges answered rightly.")
 
 	descFeeds     = desc("feeds", "Feeds open.")
+	descFeedsRef  = desc("feeds_refused_total", "Requests sent away because their route has as many feeds as it may.")
 	descLogBytes  = desc("log_bytes", "Memory held by the logs of all feeds.")
 	descSkipped   = desc("records_skipped_total", "Records over --max-event, announced as a skipped event.")
 	descDropped   = desc("records_dropped_total", "Records left out because they are not UTF-8 (binary: drop).")
@@ -144,6 +145,7 @@ func (s sink) hub(h HubStats) {
 		feeds += f.Feeds
 	}
 	s.gauge(descFeeds, float64(feeds))
+	s.counter(descFeedsRef, h.FeedsRefused)
 	s.gauge(descLogBytes, float64(logBytes))
 	s.counter(descSkipped, h.Skipped)
 	s.counter(descDropped, h.Dropped)

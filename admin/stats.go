@@ -68,7 +68,8 @@ type LoopStats struct {
 
 // HubStats is the hub: feeds, and what befell their records.
 type HubStats struct {
-	Feeds []FeedStats
+	Feeds        []FeedStats
+	FeedsRefused uint64 // feeds that requests asked for and that were not made: a route has as many as it may
 
 	Skipped      uint64 // records over --max-event, sent as a skipped event
 	Dropped      uint64 // records left out by binary: drop

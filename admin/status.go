@@ -35,6 +35,7 @@ type (
 		Shed        Counts `json:"streams_shed"`
 		Responses   Counts `json:"http_responses"`
 
+		FeedsRefused    uint64 `json:"feeds_refused"`
 		RecordsSkipped  uint64 `json:"records_skipped"`
 		RecordsDropped  uint64 `json:"records_dropped"`
 		RecordsReplaced uint64 `json:"records_replaced"`
@@ -124,6 +125,7 @@ func newStatus(snap Snapshot, notReady error, version string, started, now time.
 		Shed:        t.shed,
 		Responses:   t.responses,
 
+		FeedsRefused:    snap.Hub.FeedsRefused,
 		RecordsSkipped:  snap.Hub.Skipped,
 		RecordsDropped:  snap.Hub.Dropped,
 		RecordsReplaced: snap.Hub.Replaced,

@@ -102,10 +102,14 @@ func TestCheck(t *testing.T) {
 routes:
   - {path: /events, topic: events}
   - {path: /orders, topic: orders, format: envelope}
+  - {path: /both, host: gw.test, topics: [events, orders]}
+  - {path: "/t/{t}", topics: [events, "t-{t}"], allow: [t-1, "t-x*"]}
 `))
 	code := p.Wait(t, patience)
 	const want = `/events  topic events  3 partitions  raw  id 12 bytes
 /orders  topic orders  3 partitions  envelope  id 9 bytes
+gw.test/both  topic events,orders  6 partitions  raw  id 19 bytes
+/t/{t}  topic events,t-{t}, allowed t-1,t-x*  raw
 `
 	if code != 0 || p.Stdout.String() != want || p.Stderr.String() != "" {
 		t.Errorf("exit code %d, standard error %q, standard output\n%swant\n%s", code, p.Stderr.String(), p.Stdout.String(), want)

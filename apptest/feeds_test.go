@@ -179,6 +179,50 @@ routes:
 	wantRecords(t, late, 0, 0, 1)
 }
 
+// TestTopicsByClaim: the token says which topic a stream is of, whatever its
+// client asks for.
+func TestTopicsByClaim(t *testing.T) {
+	t.Parallel()
+	b := started(t, 1, "tenant-a", "tenant-b", "other")
+	i := newIssuer(t)
+	i.publish("one")
+	s := serve(t, b, "--config", writeFile(t, "tailcast.yaml", fmt.Sprintf(`
+guard: {issuer: %q, audience: streams}
+routes:
+  - {path: /mine, topic: "tenant-${claims.org.tenant}", allow: ["tenant-*"]}
+  - {path: /named, topic: "${claims.topic}", allow: ["tenant-*"]}
+`, i.url)))
+	s.Ready(t, patience)
+	for _, c := range []struct {
+		path, claim string
+		status      int
+	}{
+		{"/mine", "", 200},
+		{"/mine?tenant=b", "", 200},
+		{"/named", "", 403},
+		{"/named?topic=tenant-a", "", 403},
+		{"/named", "topic=other", 403},
+		{"/named", "topic=tenant-9", 404},
+		{"/named", "topic=tenant-b", 200},
+	} {
+		conn := testkit.Open(t, s.Addr, c.path, "Authorization: Bearer "+i.token(60, strings.Fields(c.claim)...))
+		if code := conn.Head(t, patience).StatusCode; code != c.status {
+			t.Errorf("%s with %q: %d, want %d", c.path, c.claim, code, c.status)
+		}
+	}
+	c := testkit.Open(t, s.Addr, "/mine", "Authorization: Bearer "+i.token(60))
+	c.Until(t, patience, "first id", func() bool { return c.Stream.Parser.LastEventID() != "" })
+	for _, topic := range []string{"tenant-b", "tenant-a"} {
+		b.send(&kgo.Record{Topic: topic, Value: []byte(topic)})
+	}
+	if e := c.Next(t, patience); e.Data != "tenant-a" {
+		t.Errorf("got %s", e.Data)
+	}
+	if code := testkit.Open(t, s.Addr, "/mine").Head(t, patience).StatusCode; code != 401 {
+		t.Errorf("without a token: %d", code)
+	}
+}
+
 // TestParametersWhileKafkaIsAway: nobody can know then whether a topic exists,
 // so a stream of it is open and waits.
 func TestParametersWhileKafkaIsAway(t *testing.T) {

@@ -29,6 +29,7 @@ type Lot struct {
 	feeds map[*Feed]struct{}
 	past  Stats // of feeds that ended
 
+	refused uint64
 	credit  float64 // feeds that may be made at once
 	creditT time.Time
 }
@@ -43,6 +44,7 @@ func (l *Lot) take(now time.Time) error {
 	}
 	l.creditT = now
 	if len(l.feeds) >= lotFeedsMax || l.credit < 1 {
+		l.refused++
 		return ErrFull
 	}
 	l.credit--
@@ -52,6 +54,7 @@ func (l *Lot) take(now time.Time) error {
 // LotSnapshot is what a lot's feeds look like at one moment, all together.
 type LotSnapshot struct {
 	Feeds    int
+	Refused  uint64 // feeds that were not made
 	Streams  int
 	LogBytes int64
 	Stats    Stats // of those that ended, too
@@ -61,7 +64,7 @@ type LotSnapshot struct {
 func (l *Lot) Snapshot() LotSnapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := LotSnapshot{Feeds: len(l.feeds)}
+	s := LotSnapshot{Feeds: len(l.feeds), Refused: l.refused}
 	s.Stats.add(&l.past)
 	for f := range l.feeds {
 		f.mu.Lock()

@@ -186,6 +186,9 @@ func TestLotIsBounded(t *testing.T) {
 	if n := src.tailed(); n != made {
 		t.Errorf("%d topics are tailed for %d feeds", n, made)
 	}
+	if n := lot.Snapshot().Refused; n != 1 {
+		t.Errorf("%d refused feeds are counted", n)
+	}
 	now := time.Now()
 	l := &Lot{feeds: map[*Feed]struct{}{}, credit: 1}
 	if l.take(now) != nil || l.take(now) == nil || l.take(now.Add(time.Second/lotRate)) != nil {

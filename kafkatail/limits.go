@@ -76,6 +76,9 @@ const (
 	openGrace = 2 * time.Second
 	// probesMax bounds the partitions one look probes.
 	probesMax = 4
+	// loggedTopicsMax is how many topics a tail may have and log each that is
+	// well; beyond it there are requests that name them, and logs have no room.
+	loggedTopicsMax = 200
 	// retiredMax is how many former ids of a topic are remembered, so that a
 	// broker that lags behind can't bring one back.
 	retiredMax = 8

@@ -285,6 +285,9 @@ func (t *Tail) setState(tp *topic, s State, err error) {
 	if s == Tailing {
 		attrs = append(attrs, slog.Int("partitions", len(tp.parts)))
 	}
+	if len(t.topics) > loggedTopicsMax {
+		level = slog.LevelDebug
+	}
 	if err != nil {
 		level = slog.LevelWarn
 		attrs = append(attrs, slog.String("error", err.Error()))

@@ -74,6 +74,7 @@ func (g *gateway) hubStats() admin.HubStats {
 		if sv.feed == nil {
 			lot := sv.lot.Snapshot()
 			f.Feeds, f.Subscribers, f.LogBytes = lot.Feeds, lot.Streams, lot.LogBytes
+			s.FeedsRefused += lot.Refused
 			stats = lot.Stats
 		} else {
 			place[sv.feed] = len(s.Feeds)

@@ -53,6 +53,8 @@ type Feed struct {
 	labeler   *labeler // nil without fields
 	evicted   int64    // the index holds nothing below this place
 	unlabeled int64    // nor of which the label is below this one
+	labeled   int64    // place of the frame of the newest published label, -1 without
+	labeling  int64    // the same of the newest one
 	silent    bool     // the position moved since the last frame that told it
 	grew      bool     // a frame was appended since the last tick
 	window    window   // in which marks wait
@@ -113,7 +115,7 @@ func (h *Hub) newFeed(key string, spec Spec, src Source, lot *Lot) (*Feed, error
 		return nil, err
 	}
 	now := time.Now()
-	f := &Feed{hub: h, key: key, spec: spec, src: src, lot: lot, enc: enc, beatAt: now, idleAt: now}
+	f := &Feed{hub: h, key: key, spec: spec, src: src, lot: lot, enc: enc, beatAt: now, idleAt: now, labeled: -1, labeling: -1}
 	f.log.init(&h.pool, h.opts.LogBytes)
 	f.labels.init(&h.pool, h.opts.LogBytes)
 	for _, name := range spec.Topics {
@@ -245,7 +247,8 @@ func (f *Feed) publish() (news bool) {
 	}
 	f.log.publish()
 	f.labels.publish() // whoever sees a label sees its frame
-	return f.isOpen()  // else its streams wait, and a mark would only beat them
+	f.labeled = f.labeling
+	return f.isOpen() // else its streams wait, and a mark would only beat them
 }
 
 // mark puts the feed into the mailboxes of the loops that read it. mu must be held.

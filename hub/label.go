@@ -62,6 +62,7 @@ func (f *Feed) label(kind LabelKind, place int64, size int, rec *frame.Record) {
 	}
 	f.labelBuf = endLabel(b)
 	at := f.labels.append(f.labelBuf)
+	f.labeling = place
 	if rec != nil {
 		f.index.labels.push(at)
 	}

@@ -94,10 +94,6 @@ func (o *Own) Place() int64 { return o.place }
 // Label is the place of the first label behind Place.
 func (o *Own) Label() int64 { return o.label }
 
-// Moved reports whether the stream's position moved since the last id it was
-// sent.
-func (o *Own) Moved() bool { return o.moved }
-
 // Events returns how many events Step appended since the last call.
 func (o *Own) Events() int {
 	n := o.events
@@ -128,6 +124,9 @@ func (o *Own) Step(dst []byte, most int, now time.Time) ([]byte, OwnState) {
 	begin := len(dst)
 	o.looks = 0
 	dst, state := o.step(dst, limit, now)
+	if state == OwnShared && o.moved && o.filter != nil {
+		dst = o.beat(dst) // the log may not say it for long
+	}
 	if len(dst) > begin || o.toldAt.IsZero() { // at first Attach told it
 		o.toldAt = now
 	} else if state != OwnShared && now.Sub(o.toldAt) >= f.hub.opts.Heartbeat {

@@ -61,6 +61,15 @@ func (r *Reader) Labels(place int64) ([]byte, bool) { return r.feed.labels.read(
 // LabelHead is the place behind the newest label.
 func (r *Reader) LabelHead() int64 { return r.feed.labels.head.Load() }
 
+// LabelEnd returns LabelHead and the place of the frame of the label before it,
+// negative without one.
+func (r *Reader) LabelEnd() (head, frame int64) {
+	f := r.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.labels.head.Load(), f.labeled
+}
+
 // Heartbeat is how long a stream may be silent.
 func (r *Reader) Heartbeat() time.Duration { return r.feed.hub.opts.Heartbeat }
 

@@ -176,6 +176,31 @@ func TestFilteredHeartbeat(t *testing.T) {
 	}
 }
 
+// TestFilteredHeartbeatAfterResume: what came while nobody listened moves the
+// position of a client that comes back, though none of it is for the client.
+func TestFilteredHeartbeatAfterResume(t *testing.T) {
+	r := newRig(t, withFilters)
+	r.open(1)
+	p := r.dial().get("/key/ann")
+	first, _ := p.read()
+	_, id, _ := strings.Cut(first, "\nid: ")
+	id, _, _ = strings.Cut(id, "\n")
+	r.l.close(p.c, closePeer) // and nobody is left
+	r.put("bob", "1")
+	r.put("bob", "2")
+	p = r.dial().get("/key/ann?lastEventId=" + id)
+	if got, _ := p.read(); !strings.Contains(got, "id: "+id+"\n") {
+		t.Fatalf("it begins with %q, want its id %s", got, id)
+	}
+	r.l.began = r.l.began.Add(-16 * time.Second)
+	r.l.tell()
+	r.l.pass(p.c.stream.reader)
+	r.settle()
+	if got, _ := p.read(); !strings.Contains(got, "id: v1:0-1~") || strings.Contains(got, "data") {
+		t.Fatalf("the position moved: %q", got)
+	}
+}
+
 // TestFilteredSlow: what counts is what is for the stream.
 func TestFilteredSlow(t *testing.T) {
 	r := newRig(t, func(as *setup) { as.MaxLag, as.filters = 100_000, filters })

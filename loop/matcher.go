@@ -22,8 +22,8 @@ func (l *Loop) file(c *conn, label int64) {
 	s, x := c.stream, c.filtered
 	m := &s.matcher
 	if m.table.Len() == 0 {
-		m.at = s.reader.LabelHead()
-		m.end, m.all, m.last = m.at, 0, -1
+		m.at, m.last = s.reader.LabelEnd()
+		m.end, m.all = m.at, 0
 	}
 	m.table.Add(&x.Watch)
 	s.reader.Watched()
@@ -49,7 +49,7 @@ func (l *Loop) match(s *streams) {
 	if !ok {
 		// This loop was away for as long as the log holds. Every stream
 		// finds out by its own label.
-		m.at = s.reader.LabelHead()
+		m.at, m.last = s.reader.LabelEnd()
 		m.end, m.all = m.at, m.at
 		for s.quiet.len() > 0 {
 			l.enlist(s.quiet.conns[0], &s.matched)

@@ -54,9 +54,6 @@ func (l *Loop) stepOwn(c *conn) pumpResult {
 			c.place, c.behind = c.own.Place(), true
 			if c.filtered != nil {
 				l.file(c, c.own.Label())
-				if c.own.Moved() {
-					c.filtered.told = 0
-				}
 			}
 			l.disown(c)
 			return l.pump(c)

@@ -23,6 +23,8 @@ import (
 type got struct {
 	offset uint32
 	sum    uint32 // of key and value; skipped for one that was too large
+	key    uint32 // keySum; 0 where a client is not told it
+	gone   bool   // a tombstone
 }
 
 // skipped stands for the value of a record larger than --max-event.
@@ -32,6 +34,9 @@ const skipped = math.MaxUint32
 func sum(key, value []byte) uint32 {
 	return crc32.Update(crc32.ChecksumIEEE(key), crc32.IEEETable, value)
 }
+
+// keySum is how keys are compared.
+func keySum(key []byte) uint32 { return crc32.ChecksumIEEE(key) }
 
 // jump is a place where a stream went on elsewhere, as a resync event said.
 type jump struct {
@@ -57,6 +62,7 @@ type lost struct {
 type client struct {
 	run  *run
 	n    int
+	kind kind
 	draw *rand.Rand
 
 	id      string
@@ -219,11 +225,15 @@ func smallWindow(_, _ string, rc syscall.RawConn) error {
 
 // request is the head of the next request.
 func (c *client) request() string {
-	target, header := "/events", ""
+	target, header := c.kind.target, ""
 	switch {
 	case c.id == "":
 	case c.draw.IntN(2) == 0:
-		target += "?lastEventId=" + url.QueryEscape(c.id)
+		sep := "?"
+		if strings.Contains(target, "?") {
+			sep = "&"
+		}
+		target += sep + "lastEventId=" + url.QueryEscape(c.id)
 	default:
 		header = "Last-Event-ID: " + c.id + "\r\n"
 	}
@@ -326,6 +336,8 @@ func (c *client) sleep(ctx context.Context, d time.Duration) {
 func (c *client) take(e event) error {
 	if len(e.id) == 0 {
 		switch {
+		case string(e.name) == "live" && c.placed:
+			c.run.count("told that they are live", 1)
 		case len(e.data) > 0:
 			return errors.New("an event without an id")
 		case e.ended && !c.placed:
@@ -501,10 +513,11 @@ func envelope(e event, topic string) (partition int, g got, err error) {
 	case "":
 		field(`timestamp":`, `,"key":"`)
 		key := field("", `","headers":[],"value":"`)
-		g.sum = sum(key, field("", `"}`))
+		g.key, g.sum = keySum(key), sum(key, field("", `"}`))
 	case "delete":
 		field(`timestamp":`, `,"key":"`)
-		g.sum = sum(field("", `","headers":[],"value":null}`), nil)
+		key := field("", `","headers":[],"value":null}`)
+		g.key, g.sum, g.gone = keySum(key), sum(key, nil), true
 	case "skipped":
 		field(`size":`, `}`)
 		g.sum = skipped

@@ -22,6 +22,7 @@ func TestChaos(t *testing.T) {
 	r := newRun(t, options{
 		topic: "chaos", brokers: f.ListenAddrs(), parts: 3, grow: 6, clients: 60, rate: 400,
 		duration: 6 * time.Second, offline: 4 * time.Second, gateways: true, faults: f.faults(), tend: f.tend,
+		kinds: mixed("chaos"),
 	})
 	r.play()
 	f.report(r)
@@ -101,7 +102,11 @@ type given struct {
 
 func newFake(t *testing.T, topic string, parts int32) *fake {
 	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(3), kfake.SeedTopics(parts, topic))
+	opts := []kfake.Opt{kfake.NumBrokers(3)}
+	if topic != "" {
+		opts = append(opts, kfake.SeedTopics(parts, topic))
+	}
+	c, err := kfake.NewCluster(opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,7 @@ func (k *kafka) chaos(t *testing.T) {
 	r := newRun(t, options{
 		topic: "chaos", brokers: k.Addrs, parts: 3, grow: 6, clients: 60, rate: 300,
 		duration: 15 * time.Second, offline: 8 * time.Second, gateways: true, tend: k.tend,
+		kinds: mixed("chaos"),
 	})
 	r.o.faults = k.faults(r)
 	k.create(r, 3, nil)

@@ -73,7 +73,7 @@ func (l *ledger) add(r *kgo.Record) {
 
 // gotOf is what a client gets of a record.
 func gotOf(r *kgo.Record) got {
-	g := got{uint32(r.Offset), sum(r.Key, r.Value)}
+	g := got{uint32(r.Offset), sum(r.Key, r.Value), keySum(r.Key), r.Value == nil}
 	if len(r.Value) > maxEvent {
 		g.sum = skipped
 	}
@@ -101,8 +101,11 @@ func (m mismatch) String() string {
 // compare checks everything a client got. It returns the records compared, and
 // how many could not be since the log that held them was cut or replaced.
 func (l *ledger) compare(c *client) (n, void int, bad []mismatch) {
+	if c.kind.state {
+		return l.compareState(c)
+	}
 	for p := range partsMax {
-		w := walk{log: l.log[p], jumps: c.jumps[p]}
+		w := walk{log: l.wanted(p, c.kind), jumps: c.jumps[p]}
 		w.seek(max(c.start[p], 0))
 		for i, g := range c.got[p] {
 			if w.jump(i); w.void(g) {
@@ -123,6 +126,64 @@ func (l *ledger) compare(c *client) (n, void int, bad []mismatch) {
 		}
 	}
 	return n, void, bad
+}
+
+// wanted is what a client of a kind is to get of a partition.
+func (l *ledger) wanted(p int, k kind) []got {
+	if k.wants == nil {
+		return l.log[p]
+	}
+	var log []got
+	for _, g := range l.log[p] {
+		if k.wants(g) {
+			log = append(log, g)
+		}
+	}
+	return log
+}
+
+// compareState checks that what a client has of each key at the end is what the
+// log has, and that every record it got is the log's, unless it is compacted away.
+func (l *ledger) compareState(c *client) (n, void int, bad []mismatch) {
+	for p := range partsMax {
+		want, have := map[uint32]got{}, map[uint32]got{}
+		for _, g := range l.log[p] {
+			apply(want, g)
+		}
+		w := walk{log: l.log[p]}
+		for _, g := range c.got[p] {
+			w.seek(int64(g.offset))
+			if w.at < len(w.log) && w.log[w.at].offset == g.offset && !w.step(g) {
+				break
+			}
+			apply(have, g)
+			n++
+		}
+		for key, g := range want {
+			if h, ok := have[key]; w.wrong == "" && (!ok || h != g) {
+				w.seek(int64(g.offset))
+				w.wrong = fmt.Sprintf("lacks %d, the last record of its key; it has %d", g.offset, h.offset)
+			}
+		}
+		for key, g := range have {
+			if _, ok := want[key]; w.wrong == "" && !ok {
+				w.wrong = fmt.Sprintf("has %d, whose key is deleted", g.offset)
+			}
+		}
+		if w.wrong != "" {
+			bad = append(bad, mismatch{c.n, p, w.due(), w.wrong})
+		}
+	}
+	return n, void, bad
+}
+
+// apply brings a state up to a record.
+func apply(state map[uint32]got, g got) {
+	if g.gone {
+		delete(state, g.key)
+		return
+	}
+	state[g.key] = g
 }
 
 // walk is the comparison of one partition.

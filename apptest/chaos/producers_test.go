@@ -68,14 +68,15 @@ const filler = "é€ lorem ipsum dolor sit amet, consetetur sadipscing elitr, s
 
 func (m *maker) next() *kgo.Record {
 	m.n++
-	key := fmt.Sprintf("%s-%d", m.name, m.n)
+	name := fmt.Sprintf("%s-%d", m.name, m.n)
+	key := fmt.Sprint("user-", m.draw.IntN(m.run.o.keys))
 	r := &kgo.Record{Topic: m.run.o.topic, Partition: m.draw.Int32N(m.run.parts.Load()), Key: []byte(key)}
 	switch k := m.draw.IntN(1000); {
-	case k < 10: // tombstone
-	case k < 13:
-		r.Value = []byte(key + strings.Repeat("x", maxEvent+m.draw.IntN(maxEvent)))
+	case k < 10, m.run.o.compacted && k < 200: // tombstone
+	case k < 13 && !m.run.o.compacted:
+		r.Value = []byte(name + strings.Repeat("x", maxEvent+m.draw.IntN(maxEvent)))
 	default:
-		r.Value = fmt.Appendf(nil, "%s/%d %s", key, m.draw.Uint32(), filler[:len("é€")+m.draw.IntN(len(filler)-len("é€"))])
+		r.Value = fmt.Appendf(nil, "%s/%d %s", name, m.draw.Uint32(), filler[:len("é€")+m.draw.IntN(len(filler)-len("é€"))])
 	}
 	return r
 }

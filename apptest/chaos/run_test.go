@@ -28,21 +28,24 @@ const stallMax = time.Second
 
 // options say what a run is made of.
 type options struct {
-	topic    string
-	brokers  []string
-	parts    int // at first
-	grow     int // partitions it may grow to
-	clients  int
-	rate     int // records a second
-	duration time.Duration
-	offline  time.Duration  // most that a client stays away
-	faults   []fault        // what befalls brokers
-	tend     func(all bool) // ends what faults began, if it is time; all of it at the end
-	gateways bool           // gateways are killed and stopped, too
-	steady   bool           // clients do nothing to their connections
-	plainly  bool           // no transactions
-	follow   bool           // the ledger reads along: records will be deleted
-	between  func()         // happens once, while nobody writes, to a topic whose log does not survive it
+	topic     string
+	brokers   []string
+	parts     int // at first
+	grow      int // partitions it may grow to
+	clients   int
+	rate      int // records a second
+	duration  time.Duration
+	offline   time.Duration    // most that a client stays away
+	faults    []fault          // what befalls brokers
+	tend      func(all bool)   // ends what faults began, if it is time; all of it at the end
+	gateways  bool             // gateways are killed and stopped, too
+	steady    bool             // clients do nothing to their connections
+	plainly   bool             // no transactions
+	follow    bool             // the ledger reads along: records will be deleted
+	kinds     func(n int) kind // what client n asks for; default: everything
+	keys      int              // of records; default: users
+	compacted bool             // the topic is; a third of the records are tombstones
+	between   func()           // happens once, while nobody writes, to a topic whose log does not survive it
 
 	// judge objects to a resync event: what it says, and where the stream was
 	// and went on.
@@ -88,6 +91,10 @@ func none(reason string, said []lost, _, after vector) error {
 func newRun(t *testing.T, o options) *run {
 	t.Helper()
 	o.duration, o.clients, o.rate = or(*durationFlag, o.duration), or(*clientsFlag, o.clients), or(*rateFlag, o.rate)
+	if o.kinds == nil {
+		o.kinds = plainly
+	}
+	o.keys = or(o.keys, users)
 	if o.judge == nil {
 		o.judge = none
 	}
@@ -141,8 +148,7 @@ func (r *run) client(opts ...kgo.Opt) *kgo.Client {
 func (r *run) serve(i int) *testkit.Server {
 	r.t.Helper()
 	path := filepath.Join(r.t.TempDir(), "tailcast.yaml")
-	text := "routes:\n  - path: /events\n    topic: " + r.o.topic + "\n    format: envelope\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(routes(r.o.topic, r.o.compacted)), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
 	flags := []string{
@@ -222,7 +228,8 @@ func (r *run) play() {
 // newClient adds a client, which is yet to follow.
 func (r *run) newClient() *client {
 	i := len(r.clients)
-	c := &client{run: r, n: i, draw: r.rand(fmt.Sprint("client ", i)), last: -1}
+	c := &client{run: r, n: i, kind: r.o.kinds(i), draw: r.rand(fmt.Sprint("client ", i)), last: -1}
+	r.count("kind: "+c.kind.name, 1)
 	r.clients = append(r.clients, c)
 	return c
 }
@@ -431,6 +438,9 @@ func (r *run) compare() {
 			failed++
 		case !c.begun:
 			t.Errorf("client %d never had a stream", c.n)
+		case !c.finished() && failed < failedMax:
+			t.Errorf("client %d (%s) is at %v in the end, not at %v\n%s", c.n, c.kind.target, c.pos, *r.end.Load(), c.trace.String())
+			failed++
 		default:
 			bad = append(bad, wrong...)
 		}

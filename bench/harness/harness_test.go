@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"tailcast/bench/harness"
 	"tailcast/internal/testkit"
 )
@@ -29,6 +31,7 @@ func measure(t *testing.T, scenario string, floor bool, change func(*harness.Spe
 	if floor {
 		p.Targets = append(p.Targets, harness.FloorTarget())
 	}
+	defer goleak.VerifyNone(t)
 	res, err := p.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -127,6 +127,12 @@ func (r *Run) take(res *bench.Result) {
 			f.set("heap_per_stream", (r.Idle.Heap-r.Before.Heap)/n)
 		}
 	}
+	if r.Load.ServerCPU > 0 {
+		f.set("server_cpu", r.Load.ServerShare)
+	}
+	if r.End.RSS > 0 {
+		f.set("rss_mb", float64(r.End.RSS)/1e6)
+	}
 	if w.Events == 0 {
 		return
 	}
@@ -134,15 +140,11 @@ func (r *Run) take(res *bench.Result) {
 	f.set("bytes_per_event", w.BytesPerEvent)
 	if r.Load.ServerCPU > 0 {
 		f.set("cpu_us_per_event", perEvent(&r.Load, w))
-		f.set("server_cpu", r.Load.ServerShare)
 	}
 	f.set("p50_ms", w.LatencyMS.P50)
 	f.set("p99_ms", w.LatencyMS.P99)
 	f.set("p999_ms", w.LatencyMS.P999)
 	f.set("max_ms", w.LatencyMS.Max)
-	if r.End.RSS > 0 {
-		f.set("rss_mb", float64(r.End.RSS)/1e6)
-	}
 }
 
 // perEvent is the server's CPU time for an event that reached a client, in

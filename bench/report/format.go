@@ -62,7 +62,10 @@ func Describe(s *harness.Spec) string {
 	if uses("streams") {
 		add("%s streams", number(float64(s.Streams)))
 	}
-	if uses("rate") {
+	switch {
+	case s.Scenario == harness.Saturate:
+		add("from %s records a second", number(s.Rate))
+	case uses("rate"):
 		add("%s records a second", number(s.Rate))
 	}
 	if uses("records") {

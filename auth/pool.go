@@ -8,13 +8,14 @@ import (
 
 const (
 	// pendingBytesMax bounds what waits for a signature check, with what each
-	// connection keeps for it: about 12,000 requests of browsers, a second for
+	// connection keeps for it: about 9,000 requests of browsers, a second for
 	// one worker.
 	pendingBytesMax = 32 << 20
 	// addrBytesMax is the part of it that one address may have.
 	addrBytesMax = pendingBytesMax / 4
-	// checkBytes is what a check costs beside its token and its request.
-	checkBytes = 512
+	// checkBytes is what a check costs beside its token and its request: the
+	// parser that the connection holds for it, for the most part.
+	checkBytes = 2 << 10
 )
 
 // Check is a token on its way through the workers. What it has come to is in

@@ -57,7 +57,7 @@ var closeNames = [closeReasons]string{
 }
 
 // conn is one client connection. It belongs to the loop that took it; other
-// goroutines never hold one.
+// goroutines never look into one (judged carries one past them).
 type conn struct {
 	// Fixed after open.
 	gc   gnet.Conn

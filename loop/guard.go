@@ -200,7 +200,7 @@ func (c *conn) unlease() {
 // the end of its token, or --max-age.
 func (l *Loop) watch(c *conn, s *lease) {
 	in, _ := s.Next()
-	at := l.now + max(in, 0)
+	at := l.now + min(max(in, 0), watchMax)
 	if s.oldest > 0 {
 		at = min(at, s.oldest)
 	}

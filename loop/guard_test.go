@@ -325,25 +325,23 @@ func (p *peer) challengeNow() { p.r.l.challenge(p.c, p.c.lease()) }
 // nothing of its id.
 func TestChallengeBetweenEvents(t *testing.T) {
 	const big = 400 << 10 // more than a socket takes
-	for _, version := range []string{"HTTP/1.1", "HTTP/1.0"} {
-		t.Run(version, func(t *testing.T) {
+	for _, line := range []string{"/events HTTP/1.1", "/events HTTP/1.0", "/claim HTTP/1.1", "/claim HTTP/1.0"} {
+		t.Run(line, func(t *testing.T) {
+			path, version, _ := strings.Cut(line, " ")
 			i := newIssuer(t, auth.Config{Name: "n"}, nil)
-			r := newRig(t, func(as *setup) { as.serving.Guard, as.waits.guard = i.guard, time.Hour })
+			r := newRig(t, func(as *setup) { as.filters, as.serving.Guard, as.waits.guard = filters, i.guard, time.Hour })
 			r.sndbuf = 32 << 10
 			r.open(1)
 			i.run()
-			stream := func(query string) *peer {
-				p := r.dial()
-				p.send(req("GET /events?access_token=" + i.token(600) + query + " " + version))
-				eventually(t, "a stream", func() bool { r.turn(); return p.c.state == stateStream })
-				return p
-			}
-			p := stream("")
+			p := r.dial()
+			p.send(req("GET " + path + "?access_token=" + i.token(600) + " " + version))
+			eventually(t, "a stream", func() bool { r.turn(); return p.c.state == stateStream })
 			p.challengeNow() // at rest
-			r.produce(0, strings.Repeat("x", big), "small")
+			r.put("ada", strings.Repeat("x", big))
+			r.put("ada", "small")
 			r.settle()
 			p.challengeNow() // in the middle of a frame
-			r.produce(0, "last")
+			r.put("ada", "last")
 			var got []string
 			eventually(t, "all events", func() bool {
 				for _, e := range p.events() {
@@ -374,5 +372,22 @@ func TestChallengeOfWaitingStream(t *testing.T) {
 	events := p.events()
 	if len(events) != 1 || events[0].Type != "challenge" || !strings.HasPrefix(events[0].LastEventID, "v1:0-5") {
 		t.Errorf("%+v", events)
+	}
+}
+
+// A token that ends behind all durations makes no deadline of the past.
+func TestTokenWithoutEnd(t *testing.T) {
+	i := newIssuer(t, auth.Config{Name: "n", Challenge: 30 * time.Second}, nil).run()
+	r := newRig(t, func(as *setup) { as.serving.Guard = i.guard })
+	r.open(1)
+	p := r.dial()
+	p.send(req("GET /events HTTP/1.1", bearer(i.token(250_000_000_000-time.Now().Unix()))))
+	eventually(t, "a stream", func() bool { r.turn(); return p.c.state == stateStream })
+	if due := time.Duration(p.c.due)*wheelTick - r.l.now; due < watchMax-time.Minute || due > watchMax+time.Minute {
+		t.Errorf("looked at in %v", due)
+	}
+	r.later(watchMax + time.Minute)
+	if p.c.state != stateStream || len(p.events()) != 0 {
+		t.Error("the stream was ended or challenged")
 	}
 }

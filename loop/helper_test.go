@@ -217,7 +217,9 @@ func (s *site) serve(h *hub.Hub, as *setup) Site {
 		serves = append(serves, serve)
 	}
 	for _, p := range as.filters {
-		serves = append(serves, Serving{Feed: s.feeds[0], Filter: p.filter(s.t)})
+		serve := as.serving
+		serve.Feed, serve.Filter = s.feeds[0], p.filter(s.t)
+		serves = append(serves, serve)
 	}
 	return Site{Routes: table, Serves: serves, CORS: cors}
 }

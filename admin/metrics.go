@@ -46,6 +46,11 @@ var (
 	descNames     = desc("event_names_refused_total", "Records whose event name was empty, reserved or not printable.")
 	descResyncs   = desc("resyncs_total", "Resync events, once a stream.", "reason")
 	descReplays   = desc("replays_total", "Streams that started behind the live end.", "from")
+	descKeys      = desc("snapshot_keys", "Keys whose latest records are held for routes with start: snapshot, tombstones included.")
+	descKeyBytes  = desc("snapshot_bytes", "Memory held by them.")
+	descRefused   = desc("snapshots_refused", "Feeds whose latest records need more than --snapshot-bytes.")
+	descShut      = desc("snapshot_streams_refused_total", "Streams ended because their snapshot is refused.")
+	descKeyless   = desc("snapshot_records_keyless_total", "Records that no snapshot has, since they have no key.")
 	descConnected = desc("kafka_connected", "1 while Kafka answers, else 0.")
 	descRecords   = desc("records_total", "Records read from Kafka.", "topic")
 	descLag       = desc("tail_lag_records", "Offsets between the tail and the partition's end.", "topic", "partition")
@@ -151,8 +156,28 @@ func (s sink) hub(h HubStats) {
 	s.counter(descDropped, h.Dropped)
 	s.counter(descReplaced, h.Replaced)
 	s.counter(descNames, h.NamesRefused)
+	s.snapshots(h)
 	s.counts(descResyncs, h.Resyncs.seed(resyncReasons...))
 	s.counts(descReplays, h.Replays.seed(replaySources...))
+}
+
+func (s sink) snapshots(h HubStats) {
+	var keys, refused, bytes float64
+	for _, f := range h.Feeds {
+		if f.Snapshot == nil {
+			continue
+		}
+		keys += float64(f.Snapshot.Keys)
+		bytes += float64(f.Snapshot.Bytes)
+		if f.Snapshot.Refused != "" {
+			refused++
+		}
+	}
+	s.gauge(descKeys, keys)
+	s.gauge(descKeyBytes, bytes)
+	s.gauge(descRefused, refused)
+	s.counter(descShut, h.Shut)
+	s.counter(descKeyless, h.Keyless)
 }
 
 func (s sink) kafka(k KafkaStats) {

@@ -63,11 +63,11 @@ func busy() fake {
 			},
 			Hub: HubStats{
 				Feeds: []FeedStats{
-					{"/events", []string{"events"}, "raw", 1100, 5000, 1 << 20, 4096, 1 << 20, "v1:0-5812.1-5790~ab3f9", 1},
-					{"/audit", []string{"audit", "users"}, "envelope", 91, 0, 0, 0, 0, "", 1},
-					{"/tenants/{tenant}", []string{"tenant-{tenant}"}, "raw", 300, 900, 1 << 16, 0, 0, "", 120},
+					{"/events", []string{"events"}, "raw", 1100, 5000, 1 << 20, 4096, 1 << 20, "v1:0-5812.1-5790~ab3f9", 1, &SnapshotStats{Keys: 300, Deletes: 20, Bytes: 1 << 16}},
+					{"/audit", []string{"audit", "users"}, "envelope", 91, 0, 0, 0, 0, "", 1, &SnapshotStats{Loading: true, Refused: "too large"}},
+					{"/tenants/{tenant}", []string{"tenant-{tenant}"}, "raw", 300, 900, 1 << 16, 0, 0, "", 120, nil},
 				},
-				Skipped: 4, Dropped: 5, Replaced: 6, NamesRefused: 8,
+				Skipped: 4, Dropped: 5, Replaced: 6, NamesRefused: 8, Keyless: 9, Shut: 10,
 				Resyncs: Counts{"unknown": 12},
 				Replays: Counts{"log": 40},
 			},

@@ -75,6 +75,8 @@ type HubStats struct {
 	Dropped      uint64 // records left out by binary: drop
 	Replaced     uint64 // records with bytes that became U+FFFD
 	NamesRefused uint64 // records whose event name was empty, reserved or not printable
+	Keyless      uint64 // records that no snapshot has, since they have no key
+	Shut         uint64 // streams ended because their snapshot is refused
 	Resyncs      Counts // resync events, one a stream, by reason
 	Replays      Counts // streams that started behind the live end, by where the records came from: log or kafka
 }
@@ -92,6 +94,17 @@ type FeedStats struct {
 	LogHead     int64  // the place after the newest
 	Position    string // the id a stream at the head has; empty while not known
 	Feeds       int    // that this stands for
+
+	Snapshot *SnapshotStats // nil unless streams begin with the latest records of keys
+}
+
+// SnapshotStats are the latest records of a feed's keys.
+type SnapshotStats struct {
+	Loading bool   `json:"loading"`
+	Refused string `json:"refused,omitempty"` // why there are none
+	Keys    int    `json:"keys"`
+	Deletes int    `json:"deletes"` // of them tombstones
+	Bytes   int64  `json:"bytes"`
 }
 
 // KafkaStats is the tail.

@@ -68,6 +68,8 @@ type (
 		LogHead     int64    `json:"log_head"`
 		Position    string   `json:"position"`
 		Feeds       int      `json:"feeds"` // that this stands for: those of a route with parameters in its topics, together
+
+		Snapshot *SnapshotStats `json:"snapshot,omitempty"`
 	}
 
 	kafkaStatus struct {

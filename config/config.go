@@ -31,6 +31,7 @@ type Config struct {
 
 	LogBytes      Size // ceiling of a feed's log
 	LogBytesTotal Size // ceiling of all logs
+	SnapshotBytes Size // ceiling of the latest records of a feed's keys
 	MaxEvent      Size
 
 	ReplayMax  int

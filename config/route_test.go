@@ -131,6 +131,7 @@ func TestRoutesOfTheFile(t *testing.T) {
 		{`{path: /a, topic: a, start: "2026-01-02T03:04:05.5Z"}`, with(func(r *Route) {
 			r.Start = Start{From: StartTime, Time: time.Date(2026, 1, 2, 3, 4, 5, 500e6, time.UTC)}
 		})},
+		{`{path: /a, topic: a, start: snapshot}`, with(func(r *Route) { r.Start.From = StartSnapshot })},
 		{`{path: /a, topic: a, start: 1h30m}`, with(func(r *Route) { r.Start = Start{From: StartAgo, Ago: 90 * time.Minute} })},
 		{`{path: /a, topic: a, start: {last: 100}}`, with(func(r *Route) { r.Start = Start{From: StartLast, Last: 100} })},
 		{`{path: /a, topic: a, filter: [{key: "{user}"}]}`, with(func(r *Route) { r.Filter = []FilterItem{{term(TermKey, "", "{user}")}} })},

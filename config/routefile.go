@@ -25,7 +25,7 @@ var routeKeys = []routeKey{
 	{"topic", "", "topic to serve; with `allow`, it may hold `{parameters}` of the path or query, and `${claims.NAME}` of the token", setTopic},
 	{"topics", "", "instead of `topic`, a list: one stream of all of them", setTopics},
 	{"allow", "", "topics that parameters may stand for: names, and beginnings of names with a `*`", setAllow},
-	{"start", "latest", "where a stream without an id begins: `latest`, `earliest`, a time (`2026-01-02T03:04:05Z`), a time ago (`15m`), or `{last: 100}` offsets of each partition", setStart},
+	{"start", "latest", "where a stream without an id begins: `latest`, `earliest`, `snapshot` (the latest record of each key of a compacted topic), a time (`2026-01-02T03:04:05Z`), a time ago (`15m`), or `{last: 100}` offsets of each partition", setStart},
 	{"client_start", "false", "whether clients may ask for another start by `?since=` and `?last=`", oneText(parseBool, func(r *placedRoute) *bool { return &r.ClientStart })},
 	{"filter", "every record", "list of items `{key: VALUE, headers: {NAME: VALUE}, json: {PATH: VALUE}}`: records that match all of some item; values may be `{parameters}` of the path or the query, or `${claims.NAME}` of the token", setFilter},
 	{"format", "raw", "`raw`: data is the value; `envelope`: data is a JSON object of the whole record", oneText(parseFormat, func(r *placedRoute) *bool { return &r.Format.Envelope })},
@@ -78,6 +78,8 @@ func (f file) route(node ast.Node) (placedRoute, error) {
 		return r, fmt.Errorf("%s: key \"allow\" is for topics with {parameters}", f.place(node))
 	case !r.Literal() && len(r.Allow) == 0:
 		return r, fmt.Errorf("%s: key \"allow\" is missing: it says which topics parameters may stand for", f.place(node))
+	case r.ClientStart && r.Start.From == StartSnapshot:
+		return r, fmt.Errorf("%s: key \"client_start\": a stream with start: snapshot begins with the latest record of each key and nowhere else", f.place(node))
 	}
 	return r, nil
 }

@@ -274,6 +274,10 @@ func memorySettings(c *Config) []setting {
 			help:  "most memory for all feeds; over it, the one with most bytes a subscriber gives up its oldest",
 			value: within(&c.LogBytesTotal, argSize, parseSize, log),
 		}, {
+			name: "snapshot-bytes", def: "256MiB",
+			help:  "most memory for the latest records of one feed's keys; routes with start: snapshot that need more are refused",
+			value: within(&c.SnapshotBytes, argSize, parseSize, bound[Size]{min: 1 << 20, max: 1 << 40, why: "less holds no topic worth a snapshot"}),
+		}, {
 			name: "max-event", def: "1MiB",
 			help:  "largest record to deliver; instead of a larger one comes an event named skipped",
 			value: within(&c.MaxEvent, argSize, parseSize, bound[Size]{min: 1, max: 256 << 20, why: "a record is encoded in one piece"}),

@@ -23,6 +23,7 @@ type StartFrom string
 const (
 	StartLatest   StartFrom = "latest"
 	StartEarliest StartFrom = "earliest"
+	StartSnapshot StartFrom = "snapshot" // the latest record of each key
 	StartTime     StartFrom = "time"
 	StartAgo      StartFrom = "ago"
 	StartLast     StartFrom = "last"
@@ -66,7 +67,7 @@ func setStart(f file, k key, r *placedRoute) error {
 
 func parseStart(text string) (Start, error) {
 	switch from := StartFrom(text); from { //nolint:exhaustive // the others are no words of the file
-	case StartLatest, StartEarliest:
+	case StartLatest, StartEarliest, StartSnapshot:
 		return Start{From: from}, nil
 	}
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
@@ -78,7 +79,7 @@ func parseStart(text string) (Start, error) {
 		}
 		return Start{From: StartAgo, Ago: ago}, nil
 	}
-	return Start{}, fmt.Errorf("%s is no start (use latest, earliest, 2026-01-02T03:04:05Z, 15m for 15 minutes ago, or {last: 100})", quote(text))
+	return Start{}, fmt.Errorf("%s is no start (use latest, earliest, snapshot, 2026-01-02T03:04:05Z, 15m for 15 minutes ago, or {last: 100})", quote(text))
 }
 
 // agoMax is ten years: Kafka itself is not much older.

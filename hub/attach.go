@@ -98,6 +98,7 @@ func (f *Feed) settle(r *Reader, start Start, dst []byte) (Placement, []byte) {
 	}
 	place, fit := f.place(want)
 	switch {
+	case start.Policy.From == FromSnapshot && f.lacksKeys(f.nexts): // which place has set
 	case fit == fitsHere:
 		return Placement{Place: place, Behind: place < f.log.end}, frame.AppendID(dst, want)
 	case fit == fitsNot && f.hub.opts.History == nil:
@@ -116,10 +117,15 @@ func (f *Feed) start(r *Reader, start Start, why frame.Reason, dst []byte) (Plac
 	if start.Policy.From == FromLatest || ask && f.hub.opts.History == nil {
 		return Placement{Place: f.log.end, Resync: why}, f.ids.Append(dst)
 	}
-	if place, fit := f.place(want); !ask && fit == fitsHere {
+	place, fit := f.place(want)
+	snapshot := start.Policy.From == FromSnapshot && f.lacksKeys(f.nexts)
+	if !ask && fit == fitsHere && !snapshot {
 		return Placement{Place: place, Behind: place < f.log.end, Resync: why}, frame.AppendID(dst, want)
 	}
 	start.Position = nil
+	if snapshot {
+		return Placement{Own: f.own(r, start, want, nil), Resync: why}, frame.AppendID(dst, want)
+	}
 	o := f.own(r, start, want, nil)
 	if o.untold = true; why != "" {
 		o.notices = append(o.notices, notice{reason: why})

@@ -48,6 +48,7 @@ type Feed struct {
 	topics    []topic        // in the order of spec.Topics
 	parts     []part         // in the order they became known
 	index     index
+	keys      *keys    // nil unless a route begins with them
 	visible   uint64   // ordinal behind the newest record that loops may read
 	fields    fieldSet // what filters compare
 	labeler   *labeler // nil without fields
@@ -101,6 +102,8 @@ type Stats struct {
 	Heartbeat uint64
 	Behind    uint64                  // streams placed before the end of the log
 	Older     uint64                  // streams that began with history
+	Keyless   uint64                  // records that no snapshot has: they have no key
+	Shut      uint64                  // streams ended because their snapshot is refused
 	Resyncs   map[frame.Reason]uint64 // events sent, by reason
 }
 
@@ -170,6 +173,7 @@ func (f *Feed) addPart(group int, partition int32, next int64) bool {
 	t.byParts[partition] = int32(len(f.parts))
 	f.parts = append(f.parts, part{group, partition, next})
 	f.index.parts = append(f.index.parts, partIndex{base: next})
+	f.addKeyPart(next)
 	return true
 }
 
@@ -272,6 +276,10 @@ func (f *Feed) tick(now time.Time) (ends bool) {
 // held.
 func (f *Feed) follow(now time.Time) {
 	f.moveLagMark()
+	f.sweepKeys(now)
+	if f.wantsLoad(now) {
+		f.hub.load(f)
+	}
 	if f.timed.Load() > 0 {
 		f.mark() // they look at the time
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"tailcast/frame"
 )
@@ -28,6 +29,15 @@ type History interface {
 	// Since is Bounds, but Start is the first offset whose record's time is not
 	// before millis since 1970, or End if there is none.
 	Since(ctx context.Context, topic string, id frame.TopicID, millis int64) ([]Bound, error)
+
+	// Cleanup returns how the brokers clean up a topic. The error passes.
+	Cleanup(ctx context.Context, topic string) (Cleanup, error)
+}
+
+// Cleanup is how the brokers clean up a topic.
+type Cleanup struct {
+	Compacted       bool          // by key, perhaps by retention too
+	DeleteRetention time.Duration // for how long tombstones are kept at least
 }
 
 // Span is a run of offsets [Start, Next), of which every record was told.

@@ -9,6 +9,7 @@ import (
 	"container/heap"
 	"context"
 	"hash/maphash"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +29,10 @@ type Options struct {
 	ReplayMax  int64   // records of history delivered to one resume
 	ReplayScan int64   // bytes of history read for one resume
 	Replays    int     // reads of history at a time
+
+	SnapshotBytes int64 // ceiling of the latest records of one feed's keys
+
+	Log *slog.Logger // nil: nothing is logged
 }
 
 // tickEvery is how often Run looks at each feed: the grain of heartbeats
@@ -43,6 +48,8 @@ type Hub struct {
 	opts    Options
 	pool    pool
 	replays replays
+	loads   chan struct{} // holds those who load keys, at most loadsMax
+	log     *slog.Logger
 	seed    maphash.Seed
 
 	shards [feedShards]shard
@@ -58,6 +65,10 @@ type shard struct {
 // every one of them has passed a turn.
 func New(opts Options, boxes []*Mailbox) *Hub {
 	h := &Hub{opts: opts, seed: maphash.MakeSeed()}
+	h.loads = make(chan struct{}, loadsMax)
+	if h.log = opts.Log; h.log == nil {
+		h.log = slog.New(slog.DiscardHandler)
+	}
 	h.pool.boxes = boxes
 	h.replays.init(opts.History, opts.Replays)
 	for i := range h.shards {
@@ -86,6 +97,9 @@ func (h *Hub) open(spec Spec, src Source, lot *Lot) (*Feed, error) {
 	}
 	f.claim(lot != nil)
 	s.mu.Unlock()
+	if spec.Keys {
+		f.keepKeys()
+	}
 	if ok {
 		if err := f.learn(spec.Fields); err != nil {
 			f.Release()
@@ -146,6 +160,19 @@ func (h *Hub) Run(ctx context.Context) {
 			h.replays.tick(now)
 		}
 	}
+}
+
+// load has the keys of a feed loaded. Hub.Run only.
+func (h *Hub) load(f *Feed) {
+	ctx := h.replays.ctx
+	h.replays.wg.Go(func() {
+		select {
+		case h.loads <- struct{}{}:
+			defer func() { <-h.loads }()
+			f.load(ctx)
+		case <-ctx.Done():
+		}
+	})
 }
 
 // trim takes the oldest segments of the feeds with most bytes a subscriber

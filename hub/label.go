@@ -103,6 +103,7 @@ func (f *Feed) learn(fields []Field) error {
 		return err
 	}
 	f.fields, f.labeler = all, newLabeler(all)
+	f.voidKeys(-1)
 	f.index.reset()
 	for i := range f.parts {
 		f.index.parts[i].base = f.parts[i].next

@@ -46,6 +46,7 @@ func (o *Own) takeLosses(dst []byte) []byte {
 		dst = o.tellLocked(dst) // before its ids move on
 		l := &f.losses[len(f.losses)-missed]
 		o.lossN++
+		o.keys.entered = false
 		o.blocked, o.known = false, 0
 		dst = o.take(dst, l)
 	}
@@ -73,6 +74,10 @@ func (o *Own) take(dst []byte, l *loss) []byte {
 			return dst
 		}
 		return o.resync(dst, frame.Recreated, nil)
+	case frame.Expired:
+		if o.policy.From == FromSnapshot { // what it has may have changed in what is lost
+			return o.startOver(dst, frame.Expired, l.lost)
+		}
 	case frame.Truncated:
 		cut := false
 		for _, p := range l.parts {
@@ -234,7 +239,7 @@ func (o *Own) begin(bounds []Bound) {
 	}
 	pos := o.ids.Position().Clone()
 	pos[o.asked] = f.begin(o.policy)[o.asked]
-	if records <= f.hub.opts.ReplayMax {
+	if records <= f.hub.opts.ReplayMax && o.policy.From != FromSnapshot {
 		g := frame.Group{Tag: f.topics[o.asked].tag}
 		for _, b := range bounds {
 			g.Parts = append(g.Parts, frame.Partition{ID: b.Partition, Next: b.Start})

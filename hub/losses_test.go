@@ -174,3 +174,11 @@ func TestIDOfATopicThatSeemedMissing(t *testing.T) {
 		}
 	}
 }
+
+func (otherTopic) Cleanup(context.Context, string) (Cleanup, error) {
+	return Cleanup{Compacted: true, DeleteRetention: time.Hour}, nil
+}
+
+func (fixedBounds) Cleanup(context.Context, string) (Cleanup, error) {
+	return Cleanup{Compacted: true, DeleteRetention: time.Hour}, nil
+}

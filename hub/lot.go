@@ -88,6 +88,8 @@ func (s *Stats) add(b *Stats) {
 	s.Heartbeat += b.Heartbeat
 	s.Behind += b.Behind
 	s.Older += b.Older
+	s.Keyless += b.Keyless
+	s.Shut += b.Shut
 	for reason, n := range b.Resyncs {
 		s.resynced(reason, n)
 	}
@@ -111,6 +113,9 @@ func (h *Hub) Find(spec Spec) (*Feed, bool) {
 	if ok && f.learn(spec.Fields) != nil { // which Lend says why
 		f.Release()
 		return nil, false
+	}
+	if ok && spec.Keys {
+		f.keepKeys()
 	}
 	return f, ok
 }
@@ -176,4 +181,5 @@ func (f *Feed) close() {
 	f.labels.close()
 	f.index.reset()
 	f.visible = f.index.entries.end()
+	f.keys = nil
 }

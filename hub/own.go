@@ -60,6 +60,8 @@ type Own struct {
 	moved      bool      // its position moved since the last id it was sent
 	events     int       // since Events
 
+	keys ownKeys // of a stream with FromSnapshot
+
 	looks int // records passed over by the Step that runs
 
 	place, label int64 // once shared
@@ -86,6 +88,7 @@ const (
 	OwnIdle                    // nothing to send: call again when the feed is marked
 	OwnReading                 // waits for history: call again when Mailbox.TakeOwn has it
 	OwnShared                  // done: the stream goes on in the log, at Place
+	OwnRefused                 // the snapshot it needs is not to be had: end it
 )
 
 // Place is where the stream goes on in the log, once Step said OwnShared.
@@ -174,6 +177,15 @@ func (o *Own) step(dst []byte, limit int, now time.Time) ([]byte, OwnState) {
 		if dst = o.tell(dst, now); o.untold {
 			continue // it starts over
 		}
+		if o.policy.From == FromSnapshot {
+			var state OwnState
+			var done bool
+			if dst, state, done = o.fromKeys(dst, limit); !done && (state != OwnMore || len(dst) >= limit || o.looks >= ownLooksMax) {
+				return dst, state
+			} else if !done {
+				continue
+			}
+		}
 		part, ok := o.lacks()
 		if !ok {
 			var state OwnState
@@ -211,7 +223,10 @@ func (o *Own) question(now time.Time) (group int, ok bool) {
 	f := o.r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	want := o.unsaid(now) | o.recreated | o.checking | o.lacking()&^o.known
+	want := o.unsaid(now) | o.recreated | o.checking
+	if o.policy.From != FromSnapshot { // which is never read from the brokers
+		want |= o.lacking() &^ o.known
+	}
 	return want.first(), want != 0
 }
 
@@ -337,6 +352,9 @@ func (o *Own) fromLog(dst []byte, limit int, now time.Time) ([]byte, OwnState) {
 	f := o.r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if o.lacksMore() { // the log has moved on since
+		return dst, OwnMore
+	}
 	next, ahead := o.next()
 	if !ahead {
 		o.aheadSince = time.Time{}
@@ -377,6 +395,17 @@ func (o *Own) fromLog(dst []byte, limit int, now time.Time) ([]byte, OwnState) {
 	}
 	o.label = f.labelAt(f.visible)
 	return dst, OwnShared
+}
+
+// lacksMore reports whether the stream lacks records that the log does not
+// hold. The feed's mutex must be held.
+func (o *Own) lacksMore() bool {
+	if o.policy.From == FromSnapshot {
+		_, ok := o.keysLack()
+		return ok
+	}
+	_, ok := o.lacksLocked()
+	return ok
 }
 
 // wants reports whether the first label in b is of a record for the stream,

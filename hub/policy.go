@@ -22,6 +22,7 @@ const (
 	FromEarliest             // what the brokers still hold
 	FromTime                 // the first record of each partition whose time is not before N
 	FromAgo                  // the same, N before the stream begins, to the second
+	FromSnapshot             // the latest record of each key, and then what follows; the feed's Spec has Keys
 	FromLast                 // N offsets before the end of each partition, some of which may hold no record
 )
 
@@ -46,7 +47,7 @@ func (f *Feed) first(p Policy, i int) int64 {
 	case part.next == frame.Unknown:
 	case p.From == FromLatest:
 		return part.next
-	case p.From == FromEarliest && base == 0:
+	case p.From == FromSnapshot, p.From == FromEarliest && base == 0:
 		return 0
 	case p.From == FromLast && (base == 0 || part.next-p.N >= base):
 		return max(0, part.next-p.N)

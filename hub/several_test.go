@@ -314,3 +314,7 @@ func (s *several) check(from string) {
 		t.Fatalf("from %s: %d resyncs, of a former topic: %v", from, resyncs, former)
 	}
 }
+
+func (*brokers) Cleanup(context.Context, string) (Cleanup, error) {
+	return Cleanup{Compacted: true, DeleteRetention: time.Hour}, nil
+}

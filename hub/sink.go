@@ -91,12 +91,14 @@ func (f *Feed) append(i int, rec *frame.Record) {
 	if out.Kind == frame.Silent {
 		f.silent = true
 		f.index.skipped(i, p.next)
+		f.keep(i, rec, out)
 		return
 	}
 	f.silent = false
 	place := f.log.append(f.frameBuf)
 	f.index.add(entry{place: place, offset: rec.Offset, time: rec.Time, part: int32(i)})
 	f.label(LabelRecord, place, len(f.frameBuf), rec)
+	f.keep(i, rec, out)
 	f.grew = true
 	f.evict()
 	if f.log.end-f.log.head.Load() >= segmentBytes || f.labels.end-f.labels.head.Load() >= segmentBytes {
@@ -165,6 +167,7 @@ func (s *sink) Lost(reason frame.Reason, lost []frame.Range, parts []frame.Parti
 	for _, p := range parts {
 		if i := f.part(s.group, p.ID); i >= 0 {
 			f.parts[i].next = p.Next
+			f.voidKeys(i)
 		} else {
 			f.addPart(s.group, p.ID, p.Next)
 		}
@@ -196,6 +199,9 @@ func (f *Feed) forget(group int) {
 	kept := slices.DeleteFunc(slices.Clone(f.parts), func(p part) bool { return p.group == group })
 	f.index.reset()
 	f.parts, f.index.parts = nil, nil
+	if f.voidKeys(-1); f.keys != nil {
+		f.keys.parts = nil
+	}
 	for g := range f.topics {
 		f.topics[g].byParts = nil
 	}

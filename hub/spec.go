@@ -16,6 +16,7 @@ const topicsMax = 64
 type Spec struct {
 	Topics []string // 1 to topicsMax; the order is that of the groups of its ids
 	Format frame.Format
+	Keys   bool    // some of its streams begin with FromSnapshot
 	Fields []Field // what filters of its streams compare, besides those it was opened with before
 }
 

@@ -78,7 +78,7 @@ func (o *Own) Current() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	_, ask := f.toAsk(o.ids.Position())
-	return !ask && !o.blocked && !o.untold && o.recreated == 0
+	return !ask && !o.lacksMore() && !o.blocked && !o.untold && o.recreated == 0
 }
 
 // notice is a resync event that a stream has still to be told.
@@ -91,6 +91,7 @@ type notice struct {
 // held.
 func (o *Own) startOver(dst []byte, reason frame.Reason, lost []frame.Range) []byte {
 	o.ids.Set(o.r.feed.begin(o.policy))
+	o.keys.entered, o.keys.vetted = false, true
 	o.delivered, o.scanned, o.limited = 0, 0, o.chosen
 	return o.notify(dst, notice{reason, lost})
 }

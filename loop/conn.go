@@ -46,6 +46,7 @@ const (
 	closeExpired                        // ended with its token
 	closeDrain                          // ended because the node is stopping
 	closeLimit                          // its client has as many connections as it may
+	closeRefused                        // its snapshot is over --snapshot-bytes
 	closeProxy                          // no PROXY header, or a wrong one
 	closeTLS                            // broke the TLS protocol, or was told of a fault by an alert
 	closeError                          // the socket failed
@@ -53,7 +54,7 @@ const (
 )
 
 var closeNames = [closeReasons]string{
-	"peer", "done", "request", "timeout", "lag", "stall", "overwritten", "surplus", "age", "expired", "drain", "limit", "proxy", "tls", "error",
+	"peer", "done", "request", "timeout", "lag", "stall", "overwritten", "surplus", "age", "expired", "drain", "limit", "snapshot", "proxy", "tls", "error",
 }
 
 // conn is one client connection. It belongs to the loop that took it; other

@@ -34,7 +34,11 @@ func (l *Loop) end(c *conn, why closeReason) {
 // to come back, and the end of the response.
 func (l *Loop) finish(c *conn) pumpResult {
 	c.state = stateLast
-	l.out = l.farewell(l.out[:0], c, l.retry())
+	retry := l.retry()
+	if c.reason == closeRefused {
+		retry = l.shedRetry()
+	}
+	l.out = l.farewell(l.out[:0], c, retry)
 	c.hold(l.out)
 	if got := l.flush(c); got != pumpCaughtUp {
 		return got
@@ -67,10 +71,12 @@ func (l *Loop) farewell(dst []byte, c *conn, retry int) []byte {
 // to come back later, and for EventSource any status but 200 means never.
 func (l *Loop) shed(c *conn, why shedReason) bool {
 	l.counts.shed[why]++
-	retry := shedRetryMin + l.rand.IntN(shedRetryMax-shedRetryMin+1)
-	l.out = l.farewell(l.out, c, retry)
+	l.out = l.farewell(l.out, c, l.shedRetry())
 	return l.answered(c, l.out, false)
 }
+
+// shedRetry is the reconnection time of a stream that is not served now.
+func (l *Loop) shedRetry() int { return shedRetryMin + l.rand.IntN(shedRetryMax-shedRetryMin+1) }
 
 // retry is the reconnection time of one stream in milliseconds: spread, so
 // that the streams a node loses at once do not come back at once.

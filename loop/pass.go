@@ -118,7 +118,12 @@ func (l *Loop) passed(s *streams) {
 
 // serve writes to the stream of r whose turn in the pass it is.
 func (l *Loop) serve(c *conn, r *roster) {
-	l.after(c, l.pump(c))
+	got := l.pump(c)
+	if got == pumpRefused && c.state == stateStream {
+		l.end(c, closeRefused)
+		return
+	}
+	l.after(c, got)
 	if c.list == r {
 		r.pass()
 	}

@@ -59,6 +59,8 @@ func (l *Loop) stepOwn(c *conn) pumpResult {
 			return l.pump(c)
 		case hub.OwnIdle:
 			return pumpIdle
+		case hub.OwnRefused:
+			return pumpRefused
 		case hub.OwnReading:
 			return pumpReading
 		case hub.OwnMore:
@@ -113,7 +115,7 @@ func (l *Loop) after(c *conn, got pumpResult) {
 		} else {
 			l.enlist(c, &c.stream.live)
 		}
-	case pumpIdle:
+	case pumpIdle, pumpRefused: // the pass that serves it next ends it
 		l.enlist(c, &c.stream.idle)
 	case pumpReading:
 		l.enlist(c, &c.stream.reading)

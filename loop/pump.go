@@ -14,6 +14,7 @@ const (
 	pumpEnded                         // its last bytes are written
 	pumpIdle                          // personal: nothing to write until the feed has something new
 	pumpReading                       // personal: nothing to write until history is read
+	pumpRefused                       // personal: what it needs is not to be had
 )
 
 // pump writes to a stream what it lacks, first its own bytes, then the log's,

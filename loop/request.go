@@ -418,7 +418,7 @@ func goOn(start *hub.Start, id []byte) {
 		start.Foreign = true
 		return
 	}
-	if start.Position = other.Position; other.Since > 0 {
+	if start.Position = other.Position; other.Since > 0 && start.Policy.From != hub.FromSnapshot {
 		start.Policy, start.Asked = hub.Policy{From: hub.FromTime, N: other.Since}, true
 	}
 }

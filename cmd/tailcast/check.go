@@ -53,12 +53,29 @@ func check(ctx context.Context, cfg *config.Config, stdout io.Writer) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = tail.Run(ctx) }) // what goes wrong is in its status
 	st := await(ctx, tail)
+	bare := uncompacted(ctx, cfg, tail)
 	cancel()
 	wg.Wait()
 	if !st.Connected {
 		return fmt.Errorf("--kafka-brokers %s: %s", strings.Join(cfg.Kafka.Brokers, ","), st.Error)
 	}
-	return report(stdout, cfg, feeds, st)
+	return errors.Join(report(stdout, cfg, feeds, st), bare)
+}
+
+// uncompacted is an error if a route begins with the latest records of keys of
+// a topic that does not keep them.
+func uncompacted(ctx context.Context, cfg *config.Config, tail *kafkatail.Tail) error {
+	for _, r := range cfg.Routes {
+		if r.Start.From != config.StartSnapshot {
+			continue
+		}
+		for _, topic := range r.Topics {
+			if c, err := tail.History().Cleanup(ctx, topic); err == nil && !c.Compacted {
+				return fmt.Errorf("--route %s: start: snapshot needs a compacted topic, and %q has a cleanup.policy without compact", r.Path, topic)
+			}
+		}
+	}
+	return nil
 }
 
 // await returns the tail's status once every topic is settled, or ctx ends.
@@ -108,6 +125,9 @@ func report(stdout io.Writer, cfg *config.Config, feeds []*hub.Feed, st kafkatai
 		n := 0
 		for _, name := range r.Topics {
 			n += len(topics[name].Partitions)
+		}
+		if r.Start.From != config.StartLatest {
+			note += "  start " + r.Start.String()
 		}
 		fmt.Fprintf(stdout, "%s  topic %s  %d partitions  %s  id %d bytes%s\n",
 			r.Host+r.Path, strings.Join(r.Topics, ","), n, formatName(r.Format.Envelope), len(id), note)

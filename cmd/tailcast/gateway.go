@@ -77,6 +77,7 @@ func open(cfg *config.Config, log *slog.Logger, pages func(streams string) http.
 	g.hub = hub.New(hub.Options{
 		LogBytes: int64(cfg.LogBytes), LogBytesTotal: int64(cfg.LogBytesTotal), Heartbeat: cfg.Heartbeat, FlushWindow: cfg.FlushWindow, Idle: feedIdle,
 		History: g.tail.History(), ReplayMax: int64(cfg.ReplayMax), ReplayScan: int64(cfg.ReplayScan), Replays: cfg.Replays,
+		SnapshotBytes: int64(cfg.SnapshotBytes), Log: log,
 	}, g.loops.Mailboxes())
 	g.guard = auth.NewNode(guardConfig(cfg, log))
 	site, err := g.site()
@@ -124,7 +125,7 @@ func (g *gateway) site() (loop.Site, error) {
 			Filter: filter, MaxStreams: r.MaxStreams, MaxStreamsPerSubject: r.MaxStreamsPerSubject,
 		}
 		if r.Literal() {
-			sv.feed, err = g.hub.Open(hub.Spec{Topics: r.Topics, Format: r.Format, Fields: filter.Fields()}, g.tail)
+			sv.feed, err = g.hub.Open(hub.Spec{Topics: r.Topics, Format: r.Format, Keys: r.Start.From == config.StartSnapshot, Fields: filter.Fields()}, g.tail)
 			what.Feed = sv.feed
 			for _, name := range r.Topics {
 				g.literal[name] = true
@@ -161,7 +162,7 @@ type served struct {
 
 // opener returns what opens the feeds of a route for its requests.
 func (g *gateway) opener(r config.Route, fields []hub.Field) (*opener, error) {
-	o := &opener{hub: g.hub, tail: g.tail, spec: hub.Spec{Format: r.Format, Fields: fields}, lot: hub.NewLot()}
+	o := &opener{hub: g.hub, tail: g.tail, spec: hub.Spec{Format: r.Format, Keys: r.Start.From == config.StartSnapshot, Fields: fields}, lot: hub.NewLot()}
 	for _, text := range r.Topics {
 		t, err := route.ParseTemplate(text)
 		if err != nil {
@@ -203,6 +204,8 @@ func policy(s config.Start) hub.Policy {
 	switch s.From {
 	case config.StartEarliest:
 		return hub.Policy{From: hub.FromEarliest}
+	case config.StartSnapshot:
+		return hub.Policy{From: hub.FromSnapshot}
 	case config.StartTime:
 		return hub.Policy{From: hub.FromTime, N: s.Time.UnixMilli()}
 	case config.StartAgo:

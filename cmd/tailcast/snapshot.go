@@ -2,11 +2,13 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
 	"tailcast/admin"
+	"tailcast/config"
 	"tailcast/hub"
 	"tailcast/kafkatail"
 	"tailcast/loop"
@@ -22,7 +24,24 @@ func (g *gateway) Ready() error {
 	}
 	st := g.tail.Status()
 	st.Topics = slices.DeleteFunc(st.Topics, func(t kafkatail.TopicStatus) bool { return !g.literal[t.Name] })
-	return errors.Join(draining, st.Ready(time.Now()), g.guard.Ready())
+	return errors.Join(draining, st.Ready(time.Now()), g.keysReady(), g.guard.Ready())
+}
+
+// keysReady says whose snapshots are not there, or can't be.
+func (g *gateway) keysReady() error {
+	var errs []error
+	for _, sv := range g.served {
+		if sv.feed == nil || sv.route.Start.From != config.StartSnapshot {
+			continue
+		}
+		switch s, _ := sv.feed.Keys(); {
+		case s.Refusal != "":
+			errs = append(errs, fmt.Errorf("the snapshot of %s is refused: %s", sv.route.Path, s.Refusal))
+		case s.Loading:
+			errs = append(errs, fmt.Errorf("the snapshot of %s is being loaded", sv.route.Path))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Snapshot reads every room once.
@@ -80,6 +99,7 @@ func (g *gateway) hubStats() admin.HubStats {
 			place[sv.feed] = len(s.Feeds)
 			snap := sv.feed.Snapshot()
 			f.Subscribers, f.LogBytes, f.LogStart, f.LogHead, f.Position = snap.Streams, snap.LogBytes, snap.First, snap.Head, snap.ID
+			f.Snapshot = keysStats(sv.feed)
 			stats = snap.Stats
 		}
 		f.Records = stats.Records
@@ -95,11 +115,21 @@ func addStats(s *admin.HubStats, of *hub.Stats) {
 	s.Dropped += of.Silent
 	s.Replaced += of.Replaced
 	s.NamesRefused += of.Unnamed
+	s.Keyless += of.Keyless
+	s.Shut += of.Shut
 	s.Replays["log"] += of.Behind
 	s.Replays["kafka"] += of.Older
 	for reason, n := range of.Resyncs {
 		s.Resyncs[string(reason)] += n
 	}
+}
+
+func keysStats(f *hub.Feed) *admin.SnapshotStats {
+	s, ok := f.Keys()
+	if !ok {
+		return nil
+	}
+	return &admin.SnapshotStats{Loading: s.Loading, Refused: s.Refusal, Keys: s.Keys, Deletes: s.Deletes, Bytes: s.Bytes}
 }
 
 func (g *gateway) kafkaStats() admin.KafkaStats {

@@ -141,6 +141,9 @@ func (r *Run) take(res *bench.Result) {
 	if r.Load.ServerCPU > 0 {
 		f.set("cpu_us_per_event", perEvent(&r.Load, w))
 	}
+	if w.LatencyMS.Samples == 0 {
+		return
+	}
 	f.set("p50_ms", w.LatencyMS.P50)
 	f.set("p99_ms", w.LatencyMS.P99)
 	f.set("p999_ms", w.LatencyMS.P999)

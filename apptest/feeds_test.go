@@ -3,6 +3,7 @@ package apptest
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -172,7 +173,7 @@ routes:
 	var late *testkit.Conn
 	testkit.Eventually(t, patience, "the new topic", func() bool {
 		late = asks(t, s, "gw.test", "/t/tenant-9")
-		return late.Head(t, patience).StatusCode == 200
+		return late.Head(t, patience).StatusCode == http.StatusOK
 	})
 	late.Until(t, patience, "first id", func() bool { return late.Stream.Parser.LastEventID() != "" })
 	b.produce("tenant-9", 0, 1)

@@ -162,9 +162,9 @@ func TestErrors(t *testing.T) {
 		{"", "", "routes:\n  - {path: /a, topic: '${claims.t}', allow: a}", `tailcast.yaml:2:12: key "path": ${claims.t} needs a guard, which reads the token`},
 		{"--route /{t}={t}", "", "", `--route: "/{t}={t}": a topic with parameters goes into the file, with its allow list`},
 		{"", "", "routes:\n  - path: /a\n    topic: [a]", `tailcast.yaml:3:12: key "topic": must be one value, not a list`},
-		{"", "", "routes:\n  - path: /a\n    topics: [a, b c]", `tailcast.yaml:3:17: key "topics": "b c" is not a topic: Kafka takes only letters, digits, dot, underscore and dash`},
+		{"", "", "routes:\n  - path: /a\n    topics: [a, b c]", `tailcast.yaml:3:17: key "topics": "b c" is not a topic: only letters, digits, dot, underscore and dash may be in it`},
 		{"", "", "routes:\n  - path: /a\n    topics: []", `tailcast.yaml:3:5: key "topics": holds no topic`},
-		{"", "", "routes:\n  - path: /a\n    topics: ['a b']", `tailcast.yaml:3:14: key "topics": "a b" is not a topic: Kafka takes only letters, digits, dot, underscore and dash`},
+		{"", "", "routes:\n  - path: /a\n    topics: ['a b']", `tailcast.yaml:3:14: key "topics": "a b" is not a topic: only letters, digits, dot, underscore and dash may be in it`},
 		{"", "", "routes:\n  - path: /a\n    topic: a\n    topics: [a]", `tailcast.yaml:4:5: key "topics": the route has a topic already`},
 		{"", "", "routes:\n  - path: /a\n    topics: [a]\n    topic: a", `tailcast.yaml:4:5: key "topic": the route has topics already`},
 		{"", "", "routes:\n  - {path: /a, topic: a, start: soon}", `tailcast.yaml:2:33: key "start": "soon" is no start (use latest, earliest, snapshot, 2026-01-02T03:04:05Z, 15m for 15 minutes ago, or {last: 100})`},
@@ -232,7 +232,7 @@ func TestErrorsOfCommands(t *testing.T) {
 		{Demonstrate, "--kafka-brokers a:1", "", `unknown flag "--kafka-brokers" (tailcast demo brings its own broker)`},
 		{Demonstrate, "", "TAILCAST_KAFKA_TLS=true", `TAILCAST_KAFKA_TLS: unknown setting (tailcast demo brings its own broker)`},
 		{Demonstrate, "--rate 0", "", `--rate: "0" is outside 1 to 1000000: use --quiet for none`},
-		{Demonstrate, "--topic a/b", "", `--topic: "a/b" is not a topic: Kafka takes only letters, digits, dot, underscore and dash`},
+		{Demonstrate, "--topic a/b", "", `--topic: "a/b" is not a topic: only letters, digits, dot, underscore and dash may be in it`},
 	} {
 		_, err := load(t, tc.command, tc.args, tc.env, "")
 		if err == nil || err.Error() != tc.want {

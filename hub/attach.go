@@ -142,7 +142,7 @@ func (f *Feed) own(r *Reader, start Start, want frame.Position, former []int) *O
 	// Who may have everything for the asking is not bounded on the way.
 	o.limited = start.Asked || start.Position != nil && start.Policy.From != FromEarliest
 	for _, g := range former {
-		o.recreated.add(g)
+		o.recreated = o.recreated.with(g)
 	}
 	o.ids.Set(want)
 	if len(former) > 0 {

@@ -208,10 +208,10 @@ type weight struct {
 	bytes float64 // a subscriber
 }
 
-func (w weights) Len() int           { return len(w) }
-func (w weights) Less(i, k int) bool { return w[i].bytes > w[k].bytes }
-func (w weights) Swap(i, k int)      { w[i], w[k] = w[k], w[i] }
-func (w *weights) Push(x any)        { *w = append(*w, x.(weight)) }
+func (w *weights) Len() int           { return len(*w) }
+func (w *weights) Less(i, k int) bool { return (*w)[i].bytes > (*w)[k].bytes }
+func (w *weights) Swap(i, k int)      { (*w)[i], (*w)[k] = (*w)[k], (*w)[i] }
+func (w *weights) Push(x any)         { *w = append(*w, x.(weight)) }
 func (w *weights) Pop() any {
 	last := len(*w) - 1
 	x := (*w)[last]

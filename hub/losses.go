@@ -67,8 +67,8 @@ func (o *Own) take(dst []byte, l *loss) []byte {
 		pos := o.ids.Position().Clone()
 		pos[l.group] = frame.Group{Tag: l.tag, Parts: parts}
 		o.ids.Set(pos)
-		o.recreated.remove(l.group)
-		o.checking.remove(l.group)
+		o.recreated = o.recreated.without(l.group)
+		o.checking = o.checking.without(l.group)
 		if had {
 			o.moved = true
 			return dst
@@ -99,7 +99,7 @@ func (o *Own) appear(l *loss) {
 	pos := o.ids.Position().Clone()
 	g := &pos[l.group]
 	if g.Tag.ID != [3]byte{} && g.Tag.ID != l.tag.ID && !o.recreated.has(l.group) {
-		o.recreated.add(l.group)
+		o.recreated = o.recreated.with(l.group)
 		o.sent = pos.Clone()
 	}
 	g.Tag = l.tag
@@ -135,14 +135,14 @@ func (o *Own) bounded(got *extents, now time.Time) {
 		return
 	}
 	checking := o.checking.has(o.asked)
-	o.checking.remove(o.asked)
+	o.checking = o.checking.without(o.asked)
 	if got.err != nil {
 		o.blocked = true
 		return
 	}
-	o.known.add(o.asked)
+	o.known = o.known.with(o.asked)
 	if o.recreated.has(o.asked) {
-		o.recreated.remove(o.asked)
+		o.recreated = o.recreated.without(o.asked)
 		o.begun = true
 		o.begin(got.bounds)
 		return

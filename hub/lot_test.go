@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -225,7 +226,7 @@ func TestAttachWhileEnding(t *testing.T) {
 			box := NewMailbox(func() {})
 			rnd := rand.New(rand.NewPCG(uint64(w), 3))
 			for range 300 {
-				f := lend(t, h, src, lot, fmt.Sprint(rnd.IntN(3)))
+				f := lend(t, h, src, lot, strconv.Itoa(rnd.IntN(3)))
 				r := f.Reader(box)
 				r.Attached()
 				f.Release()

@@ -252,7 +252,7 @@ func (o *Own) lacking() (all groups) {
 		p := &f.parts[i]
 		from := o.ids.Next(p.group, p.id)
 		if p.next != frame.Unknown && from != frame.Unknown && from < f.index.parts[i].base {
-			all.add(p.group)
+			all = all.with(p.group)
 		}
 	}
 	return all
@@ -504,7 +504,7 @@ func (o *Own) ahead() (all groups) {
 				continue
 			}
 			if i := f.part(g, p.ID); i < 0 || f.parts[i].next == frame.Unknown || p.Next > f.parts[i].next {
-				all.add(g)
+				all = all.with(g)
 			}
 		}
 	}
@@ -514,9 +514,9 @@ func (o *Own) ahead() (all groups) {
 // groups is a set of a feed's topics, by their places in it: topicsMax of them.
 type groups uint64
 
-func (s groups) has(g int) bool { return s&(1<<g) != 0 }
-func (s *groups) add(g int)     { *s |= 1 << g }
-func (s *groups) remove(g int)  { *s &^= 1 << g }
+func (s groups) has(g int) bool       { return s&(1<<g) != 0 }
+func (s groups) with(g int) groups    { return s | 1<<g }
+func (s groups) without(g int) groups { return s &^ (1 << g) }
 
 // first is the lowest member; none of an empty set.
 func (s groups) first() int { return bits.TrailingZeros64(uint64(s)) }

@@ -130,7 +130,7 @@ func (s *several) from(start Start) []ssetest.Event {
 	s.box.Enter()
 	defer s.box.Leave()
 	for state != OwnShared {
-		switch state {
+		switch state { //nolint:exhaustive // in the others there is nothing to wait for
 		case OwnReading:
 			for deadline := time.After(20 * time.Second); len(s.box.TakeOwn(nil)) == 0; {
 				select {

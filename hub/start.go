@@ -24,7 +24,7 @@ func (o *Own) unsaid(now time.Time) (all groups) {
 		if next := f.first(o.policy, i); next != frame.Unknown {
 			o.ids.Advance(p.group, p.id, next)
 		} else if !now.Before(o.askAt) {
-			all.add(p.group)
+			all = all.with(p.group)
 		}
 	}
 	return all

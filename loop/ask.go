@@ -14,7 +14,7 @@ var ErrFull = errors.New("the route has as many feeds as it may")
 
 // Later is the error of a Serving.Open that can't say yet. Ask has the question
 // asked and ready called, from any goroutine, when it is worth asking Open again.
-type Later struct{ Ask func(ready func()) }
+type Later struct{ Ask func(ready func()) } //nolint:errname // it is an answer first
 
 func (*Later) Error() string { return "it is not known yet" }
 

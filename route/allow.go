@@ -18,9 +18,9 @@ func CheckTopic(name string) error {
 	case len(name) > topicBytesMax:
 		return fmt.Errorf("it is longer than %d bytes", topicBytesMax)
 	case name == "." || name == "..":
-		return errors.New("Kafka keeps this name")
+		return errors.New("it is a name that Kafka keeps")
 	case !isTopic(name):
-		return errors.New("Kafka takes only letters, digits, dot, underscore and dash")
+		return errors.New("only letters, digits, dot, underscore and dash may be in it")
 	}
 	return nil
 }
@@ -43,15 +43,13 @@ func CheckTopicTemplate(text string) error {
 	if err != nil {
 		return err
 	}
-	name, literal := t.Literal()
-	if !literal {
-		for _, p := range t.parts {
-			if name += p.literal; !p.isLiteral() {
-				name += "x" // the least that it stands for
-			}
+	var name strings.Builder
+	for _, p := range t.parts {
+		if name.WriteString(p.literal); !p.isLiteral() {
+			name.WriteByte('x') // the least that it stands for
 		}
 	}
-	return CheckTopic(name)
+	return CheckTopic(name.String())
 }
 
 // Allow is which topics requests may name: by name, or by how they begin. Kafka's
@@ -70,7 +68,7 @@ func NewAllow(list []string) (Allow, error) {
 		switch err := CheckTopic(prefix); {
 		case strings.Contains(prefix, "*"):
 			return Allow{}, fmt.Errorf("%s: a * may only stand at the end", printable(text))
-		case err != nil && !(open && (prefix == "" || prefix == "." || prefix == "..")):
+		case err != nil && (!open || prefix != "" && prefix != "." && prefix != ".."):
 			return Allow{}, fmt.Errorf("%s: %w", printable(text), err)
 		case open:
 			a.prefixes = append(a.prefixes, prefix)

@@ -9,6 +9,7 @@ package route
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -167,10 +168,8 @@ func PathParams(path string) ([]string, error) {
 		if err := checkName(name); err != nil {
 			return nil, err
 		}
-		for _, n := range names {
-			if n == name {
-				return nil, fmt.Errorf("it has parameter {%s} twice", name)
-			}
+		if slices.Contains(names, name) {
+			return nil, fmt.Errorf("it has parameter {%s} twice", name)
 		}
 		if names = append(names, name); len(names) > paramsMax {
 			return nil, fmt.Errorf("it has more than %d parameters", paramsMax)
@@ -251,20 +250,20 @@ func (ps *paths) find(path []byte, params *Params) *Route {
 }
 
 // find walks down by the segments of rest, literal ones first; more is false
-// behind the last one. n parameters were met.
-func (at *node) find(rest []byte, more bool, params *Params, n int) *Route {
+// behind the last one. met counts the parameters on the way.
+func (n *node) find(rest []byte, more bool, params *Params, met int) *Route {
 	if !more {
-		return at.route
+		return n.route
 	}
 	segment, rest, more := bytes.Cut(rest, slash)
-	if next := at.literal[string(segment)]; next != nil {
-		if r := next.find(rest, more, params, n); r != nil {
+	if next := n.literal[string(segment)]; next != nil {
+		if r := next.find(rest, more, params, met); r != nil {
 			return r
 		}
 	}
-	if at.param == nil || len(segment) == 0 {
+	if n.param == nil || len(segment) == 0 {
 		return nil
 	}
-	params.values[n] = segment
-	return at.param.find(rest, more, params, n+1)
+	params.values[met] = segment
+	return n.param.find(rest, more, params, met+1)
 }

@@ -13,12 +13,12 @@ func show(table *Table, host, path string) string {
 	if !ok {
 		return "none"
 	}
-	text := r.Host + r.Path
+	text := []byte(r.Host + r.Path)
 	for _, name := range params.names {
 		value, _ := params.Get(name)
-		text += fmt.Sprintf(" %s=%s", name, value)
+		text = fmt.Appendf(text, " %s=%s", name, value)
 	}
-	return text
+	return string(text)
 }
 
 func TestLookupWithParameters(t *testing.T) {

@@ -53,20 +53,22 @@ func ParseTemplate(text string) (Template, error) {
 		if err != nil {
 			return Template{}, err
 		}
-		t.literal(&literal)
-		t.parts = append(t.parts, p)
+		t.parts = append(withLiteral(t.parts, &literal), p)
 		rest = after
 	}
-	t.literal(&literal)
+	t.parts = withLiteral(t.parts, &literal)
 	return t, nil
 }
 
-// literal ends the literal that was read.
-func (t *Template) literal(b *strings.Builder) {
-	if b.Len() > 0 {
-		t.parts = append(t.parts, part{literal: b.String()})
-		b.Reset()
+// withLiteral appends the literal that was read, if there is any, and begins the
+// next.
+func withLiteral(parts []part, b *strings.Builder) []part {
+	if b.Len() == 0 {
+		return parts
 	}
+	text := b.String()
+	b.Reset()
+	return append(parts, part{literal: text})
 }
 
 // parseReference reads the reference that text begins with.

@@ -10,7 +10,7 @@ import (
 
 // Refusal is why a request is not served: an answer that browsers take for
 // final. It is an error.
-type Refusal struct {
+type Refusal struct { //nolint:errname // it is an answer first
 	Status int    // 400 for what the request lacks, 403 or 404
 	Reason string // one line for the sender; holds nothing the sender did not know but the route's own names
 }

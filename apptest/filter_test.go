@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -58,7 +59,7 @@ var filterCases = []struct {
 func (b *broker) round(topic string, from, n int) (all []made) {
 	var recs []*kgo.Record
 	for i := from; i < from+n; i++ {
-		m := made{fmt.Sprint("u", i%7), []string{"eu", "us"}[i%2], fmt.Sprint(i % 5)}
+		m := made{fmt.Sprint("u", i%7), []string{"eu", "us"}[i%2], strconv.Itoa(i % 5)}
 		all = append(all, m)
 		recs = append(recs, m.record(topic, i))
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -283,7 +284,7 @@ func (m *model) learn() {
 		return
 	}
 	m.flush()
-	m.spec.Fields = []Field{{HeaderField, fmt.Sprint(len(m.feed.fields))}}
+	m.spec.Fields = []Field{{HeaderField, strconv.Itoa(len(m.feed.fields))}}
 	if f, err := m.feed.hub.Open(m.spec, nil); err != nil || f != m.feed {
 		m.t.Fatal(f, err)
 	}

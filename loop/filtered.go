@@ -33,6 +33,9 @@ type filtered struct {
 	frameEnd int64 // conn.place is in the frame that ends here, or at its end
 	told     int64 // place behind the frame whose id it was told last
 
+	round        int64 // of the matcher in which its hits are all it has from label on; 0: none
+	hit, lastHit int32 // the first of them that is not gathered, and the last
+
 	owed  int64 // bytes of what is for it and not written, unless conn.behind
 	due   int64 // what of them was owed at dueAt, and is still
 	dueAt int64 // tick
@@ -80,12 +83,24 @@ func (l *Loop) pumpFiltered(c *conn) pumpResult {
 	return pumpMore
 }
 
-// gather looks for the next frames for a stream that is between two frames,
-// through looks labels at most. It is false when the log no longer holds them.
+// gather notes the next frames for a stream that is between two frames. If the
+// matcher does not know them, it looks through looks labels at most; it is
+// false when the log no longer holds them.
 func (l *Loop) gather(c *conn, looks *int) bool {
-	x := c.filtered
+	x, m := c.filtered, &c.stream.matcher
 	size := 0
-	for end := max(x.until, c.stream.matcher.all); x.label < end; {
+	if x.round == m.round && x.round != 0 {
+		for x.hit >= 0 {
+			h := &m.hits[x.hit]
+			if x.label = h.label; !l.add(h.piece, &size) {
+				return true
+			}
+			x.hit = h.next
+		}
+		x.label, x.round = x.until, 0
+		return true
+	}
+	for end := max(x.until, m.all); x.label < end; {
 		b, ok := c.stream.reader.Labels(x.label)
 		if !ok {
 			return false
@@ -96,15 +111,24 @@ func (l *Loop) gather(c *conn, looks *int) bool {
 			}
 			label, n := hub.NextLabel(b)
 			if x.Filter.Match(&label) {
-				if size += label.Size; len(l.pieces) == piecesMax || size > pieceBytesMax && len(l.pieces) > 0 {
+				if !l.add(piece{x.label, label.Place, label.Size, label.Kind == hub.LabelRecord}, &size) {
 					return true
 				}
-				l.pieces = append(l.pieces, piece{x.label, label.Place, label.Size, label.Kind == hub.LabelRecord})
 			}
 			x.label += int64(n)
 			b = b[n:]
 		}
 	}
+	return true
+}
+
+// add adds a piece to those of one write, of size bytes by then; false if
+// there is no room.
+func (l *Loop) add(p piece, size *int) bool {
+	if *size += p.size; len(l.pieces) == piecesMax || *size > pieceBytesMax && len(l.pieces) > 0 {
+		return false
+	}
+	l.pieces = append(l.pieces, p)
 	return true
 }
 
@@ -165,7 +189,7 @@ func (l *Loop) took(c *conn, n int) {
 	for i := range l.pieces {
 		p := &l.pieces[i]
 		if n == 0 {
-			x.label = p.label // and what follows is gathered again
+			x.label, x.round = p.label, 0 // and what follows is looked for again
 			return
 		}
 		k := min(n, p.size)

@@ -273,6 +273,51 @@ func TestFilteredResync(t *testing.T) {
 	if got := behind.data(); got != "4" {
 		t.Errorf("then got %q", got)
 	}
+
+	r.put("ann", "5") // all found at once
+	r.sink.Lost(frame.Expired, nil, []frame.Partition{{ID: 0, Next: 20}})
+	r.next[0] = 20
+	r.put("ann", "6")
+	r.put("bob", "7")
+	r.put("ann", "8")
+	r.settle()
+	const lost = `{"reason":"expired","topics":{}}`
+	if got := quiet.data(); got != "5 "+lost+" 6 8" {
+		t.Errorf("among its records it got %q", got)
+	}
+	if got := behind.data(); got != lost+" 7" {
+		t.Errorf("before its record it got %q", got)
+	}
+}
+
+// TestFilteredMany: more for one stream at a time than is written at once, and
+// more for all of them than is remembered.
+func TestFilteredMany(t *testing.T) {
+	r := newRig(t, withFilters)
+	r.open(1)
+	var peers []*peer
+	for i := range 30 {
+		peers = append(peers, r.dial().get("/header?region=eu"), r.dial().get(fmt.Sprint("/key/", i)))
+	}
+	var all []string
+	own := make([][]string, 30)
+	for i := range 1500 {
+		text := fmt.Sprint(i)
+		if i%3 > 0 {
+			all = append(all, text)
+		}
+		own[i%30] = append(own[i%30], text)
+		r.put(fmt.Sprint(i%30), text, "region", []string{"us", "eu", "eu"}[i%3])
+	}
+	r.settle()
+	for i := range 30 {
+		if got := peers[2*i].data(); got != strings.Join(all, " ") {
+			t.Fatalf("by region: got %.100q", got)
+		}
+		if got := peers[2*i+1].data(); got != strings.Join(own[i], " ") {
+			t.Fatalf("by key %d: got %.100q", i, got)
+		}
+	}
 }
 
 func typesOf(events []ssetest.Event) string {
@@ -375,6 +420,35 @@ func TestFilteredWaits(t *testing.T) {
 	r.settle()
 	if got := p.data(); got != "4" && got != "2 4" { // it is placed when the loop sees it
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestFilteredManyOnAFullSocket: a write of many frames ends in the middle of
+// them, and nothing new comes that would look for the rest.
+func TestFilteredManyOnAFullSocket(t *testing.T) {
+	r := newRig(t, withFilters)
+	r.sndbuf = 4096
+	r.open(1)
+	p := r.dial().get("/key/ann")
+	for range 2000 { // so that the labels to come lie in one segment
+		r.put("bob", "x")
+	}
+	r.settle()
+	var want, got []string
+	for i := range 500 {
+		want = append(want, fmt.Sprintf("%0*d", 30+i, i))
+		r.put("ann", want[i])
+	}
+	r.settle()
+	p.buf = make([]byte, 900)
+	for n := 0; len(got) < len(want) && n < 10_000; n++ {
+		for _, e := range p.events() {
+			got = append(got, e.Data)
+		}
+		r.later(lookEvery)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %d events, want %d", len(got), len(want))
 	}
 }
 

@@ -2,9 +2,14 @@ package loop
 
 import "tailcast/hub"
 
-// matchMax bounds the labels that are looked up at a time: about 50 us. What
-// one stream finds among them goes out in one write.
-const matchMax = 1024
+const (
+	// matchMax bounds the labels that are looked up at a time: about 50 us. What
+	// is for one stream of them goes out in one write.
+	matchMax = 1024
+	// hitsMax bounds the matches that are remembered until they are written, 100 KB
+	// a feed and loop: four a label. Streams beyond look for theirs themselves.
+	hitsMax = 4096
+)
 
 // matcher finds the filtered streams that a feed's records are for. Streams
 // that no record is for are not touched. Loop only.
@@ -14,6 +19,15 @@ type matcher struct {
 	end   int64 // labels before it are looked up by the pass that runs
 	all   int64 // behind the last label that is for every stream
 	last  int64 // place of the last frame whose label was looked up; -1: none
+
+	hits  []hit // of the labels looked up last
+	round int64 // which those are: hits of another are gone
+}
+
+// hit is a record's frame that is for a stream.
+type hit struct {
+	piece
+	next int32 // of the same stream in matcher.hits; -1: the last
 }
 
 // file puts a filtered stream, whose place is right for it, among those that
@@ -45,6 +59,8 @@ func (l *Loop) unfile(c *conn) {
 // served by the pass.
 func (l *Loop) match(s *streams) {
 	m := &s.matcher
+	m.hits = m.hits[:0]
+	m.round++
 	b, ok := s.reader.Labels(m.at)
 	if !ok {
 		// This loop was away for as long as the log holds. Every stream
@@ -66,11 +82,12 @@ func (l *Loop) match(s *streams) {
 		case hub.LabelRecord:
 			l.found = m.table.Find(l.found[:0], &label)
 			for _, w := range l.found {
-				l.matches(w.Conn.(*conn), at, m.at, label.Size)
+				l.matches(w.Conn.(*conn), piece{at, label.Place, label.Size, true})
 			}
 			clear(l.found)
 		case hub.LabelAll:
 			m.all = m.at
+			m.round++ // who has hits has this between them
 			for s.quiet.len() > 0 {
 				c := s.quiet.conns[s.quiet.len()-1]
 				c.filtered.label = max(c.filtered.label, at)
@@ -81,19 +98,34 @@ func (l *Loop) match(s *streams) {
 	}
 }
 
-// matches notes that a frame of size bytes is for c, whose label lies from at
-// to end.
-func (l *Loop) matches(c *conn, at, end int64, size int) {
+// matches notes that the frame whose label was looked up last is for c.
+func (l *Loop) matches(c *conn, p piece) {
 	s, x := c.stream, c.filtered
-	if at < x.label {
+	m := &s.matcher
+	if p.label < x.label {
 		return // it had this before it came here
 	}
-	x.until = end
+	x.until = m.at
 	if !c.behind {
-		x.owed += int64(size)
+		x.owed += int64(p.size)
 	}
-	if c.list == &s.quiet {
-		x.label = at
+	first := c.list == &s.quiet
+	if first {
+		x.label, x.round = p.label, m.round
 		l.enlist(c, &s.matched)
 	}
+	if x.round != m.round {
+		return // it looks for itself
+	}
+	if len(m.hits) == hitsMax {
+		x.round = 0
+		return
+	}
+	this := int32(len(m.hits))
+	if m.hits = append(m.hits, hit{p, -1}); first {
+		x.hit = this
+	} else {
+		m.hits[x.lastHit].next = this
+	}
+	x.lastHit = this
 }

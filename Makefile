@@ -97,6 +97,10 @@ bench-peers: build ## Measure tailcast beside its peers (PEERS, SCENARIOS, PAIRS
 	bin/peers -tailcast bin/tailcast -nethttp bin/nethttp -centrifugo .cache/centrifugo-$(CENTRIFUGO)/centrifugo \
 	  -peers $(PEERS) -scenarios $(SCENARIOS) -pairs $(PAIRS) -seconds $(SECONDS) -docs docs/BENCHMARKS.md
 
+.PHONY: pgo
+pgo: ## Take the profile that tailcast is built with, cmd/tailcast/default.pgo (a minute, two processors)
+	bench/pgo.sh
+
 .PHONY: golden
 golden: ## Rewrite golden files and generated docs, then read the diff
 	go test ./frame ./config -update

@@ -29,6 +29,7 @@ var rooms = map[string]struct {
 		not: []string{"net/http"},
 	},
 	"auth":            {may: []string{"tailcast/http1", "github.com/golang-jwt/jwt/v5", "github.com/MicahParks/"}},
+	"static":          {},
 	"certs":           {not: []string{"net", "net/http"}},
 	"kafkatail":       {may: []string{"tailcast/hub", "tailcast/frame", "github.com/twmb/franz-go"}, not: []string{"net/http"}},
 	"config":          {may: []string{"tailcast/route", "tailcast/frame", "tailcast/auth", "github.com/goccy/go-yaml", "github.com/spf13/pflag"}, not: []string{"net/http"}},

@@ -47,9 +47,10 @@ type Config struct {
 	Proxy        ProxyProtocol
 	ProxyTrusted []netip.Prefix // not empty unless Proxy is ProxyOff
 
-	MaxConns      int // 0: from the limit of file descriptors
-	MaxConnsPerIP int // 0: no limit
-	AcceptRate    int // connections a second; 0: no limit
+	MaxConns      int    // 0: from the limit of file descriptors
+	MaxConnsPerIP int    // 0: no limit
+	Static        string // directory; "" for none
+	AcceptRate    int    // connections a second; 0: no limit
 	HeaderTimeout time.Duration
 
 	Heartbeat   time.Duration

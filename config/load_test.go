@@ -104,6 +104,7 @@ var samples = map[string]struct{ text, with string }{
 	"tls-cert":                       {"/a.pem,/b.pem", "--listen-tls=:1 --tls-key=a,b"},
 	"tls-key":                        {"/a.key,/b.key", "--listen-tls=:1 --tls-cert=a,b"},
 	"tls-client-ca":                  {"/ca.pem", "--listen-tls=:1 --tls-cert=a --tls-key=b"},
+	"static":                         {"/srv/www", ""},
 	"accept-rate":                    {"2000", ""},
 	"proxy-protocol":                 {"required", "--proxy-trusted=::1"},
 	"proxy-trusted":                  {"10.0.0.0/8,192.0.2.7", "--proxy-protocol=required"},

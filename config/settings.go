@@ -188,6 +188,10 @@ func connSettings(c *Config) []setting {
 			help:  "most connections at once from one address; more are reset",
 			value: within(&c.MaxConnsPerIP, argNumber, parseInt, conns),
 		}, {
+			name:  "static",
+			help:  "directory whose files are served at the paths that no route has; names that begin with a dot are not, nor are links that lead out",
+			value: single(&c.Static, "DIR", parseText),
+		}, {
 			name: "accept-rate", def: "0", means: "off",
 			help: "most connections taken a second; more wait in the kernel's queue",
 			value: within(&c.AcceptRate, argNumber, parseInt, bound[int]{

@@ -38,6 +38,9 @@ type accepter struct {
 	enrolling  sync.WaitGroup
 	done       chan struct{} // closed by stop
 
+	backing sync.RWMutex
+	stopped bool // no connection comes back any more
+
 	conns    atomic.Int64
 	accepted atomic.Uint64
 	full     atomic.Uint64 // refused: --max-conns
@@ -133,6 +136,9 @@ func (a *accepter) stop() {
 	if a.handshakes != nil {
 		a.handshakes.stop()
 	}
+	a.backing.Lock()
+	a.stopped = true
+	a.backing.Unlock()
 	for _, q := range a.queue {
 		close(q)
 	}
@@ -176,6 +182,18 @@ func (a *accepter) accept(ln net.Listener, take func(*arrival)) {
 func (a *accepter) pass(in *arrival) {
 	n := a.next.Add(1)
 	a.queue[n%uint64(len(a.queue))] <- in
+}
+
+// back is pass for a connection that was counted before; false when nothing is
+// accepted any more.
+func (a *accepter) back(in *arrival) bool {
+	a.backing.RLock()
+	defer a.backing.RUnlock()
+	if a.stopped {
+		return false
+	}
+	a.pass(in)
+	return true
 }
 
 // shaken takes a connection behind its handshake.

@@ -26,6 +26,7 @@ const (
 	stateLast                    // a stream whose end is held and still going out
 	stateLinger                  // our side is shut; what the peer still sends is discarded
 	stateProxy                   // the PROXY header is still to come
+	stateAway                    // to be handed over, with the bytes in its inbound
 	stateGone                    // closed; only a list of the past may still name it
 )
 
@@ -45,6 +46,7 @@ const (
 	closeAge                            // ended after --max-age
 	closeExpired                        // ended with its token
 	closeDrain                          // ended because the node is stopping
+	closeAway                           // not ended: handed over to those who serve files
 	closeLimit                          // its client has as many connections as it may
 	closeRefused                        // its snapshot is over --snapshot-bytes
 	closeProxy                          // no PROXY header, or a wrong one
@@ -54,7 +56,7 @@ const (
 )
 
 var closeNames = [closeReasons]string{
-	"peer", "done", "request", "timeout", "lag", "stall", "overwritten", "surplus", "age", "expired", "drain", "limit", "snapshot", "proxy", "tls", "error",
+	"peer", "done", "request", "timeout", "lag", "stall", "overwritten", "surplus", "age", "expired", "drain", "static", "limit", "snapshot", "proxy", "tls", "error",
 }
 
 // conn is one client connection. It belongs to the loop that took it; other
@@ -100,6 +102,7 @@ type edge struct {
 	seat  *seat              // of its stream, on a route with limits
 	tls   *session           // nil on a plain connection
 	proxy bool               // a PROXY header comes first
+	first []byte             // what was read of it before it came back to a loop
 	addr  netip.Addr         // what that header says; not valid without
 	lease *lease             // the right of the stream to go on; nil if it needs none
 }

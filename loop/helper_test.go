@@ -84,6 +84,7 @@ type setup struct {
 	waits   waits
 	feeds   int // at /f0, /f1 and so on; the first is at /events too
 	origins []string
+	files   func(*Server) Files
 	filters []pathFilter // of more routes of the first feed
 }
 
@@ -155,11 +156,15 @@ func start(t testing.TB, change func(*setup)) *site {
 	srv.waits = as.waits
 	s := &site{t: t, srv: srv}
 	h := hub.New(as.hub, srv.Mailboxes())
+	served := s.serve(h, &as)
+	if as.files != nil {
+		served.Files = as.files(srv)
+	}
 	at := Listen{Plain: "127.0.0.1:0"}
 	if as.TLS != nil {
 		at, s.tls = Listen{TLS: "127.0.0.1:0"}, clientTLS()
 	}
-	if err := srv.Serve(at, s.serve(h, &as)); err != nil {
+	if err := srv.Serve(at, served); err != nil {
 		t.Fatal(err)
 	}
 	if as.TLS == nil {

@@ -95,13 +95,13 @@ func (l *Loop) OnOpen(gc gnet.Conn) ([]byte, gnet.Action) {
 	l.all = append(l.all, c)
 	l.wheel.set(c, l.now+l.srv.cfg.HeaderTimeout)
 	ok = true
-	if c.edge != nil && c.edge.proxy && c.edge.tls == nil {
-		c.state = stateProxy
-	}
-	if s := c.session(); s != nil {
+	if c.edge != nil {
 		l.box.Enter()
-		ok = l.begin(c, s)
+		ok = l.begin(c)
 		l.box.Leave()
+	}
+	if c.state == stateAway {
+		l.handOver(c)
 	}
 	l.settle()
 	if !ok {
@@ -126,11 +126,30 @@ func (l *Loop) OnTraffic(gc gnet.Conn) gnet.Action {
 		ok = l.receive(c, b)
 	}
 	l.box.Leave()
+	if c.state == stateAway {
+		l.handOver(c)
+	}
 	l.settle()
 	if !ok {
 		return gnet.Close
 	}
 	return gnet.None
+}
+
+// begin takes what of a new connection is here already. It is false when the
+// connection is to be closed.
+func (l *Loop) begin(c *conn) bool {
+	first, s := c.edge.first, c.edge.tls
+	c.edge.first = nil
+	if s != nil {
+		l.resume(s)
+	} else if c.edge.proxy {
+		c.state = stateProxy
+	}
+	if first != nil && !l.receive(c, first) {
+		return false
+	}
+	return s == nil || l.unseal(c, s, nil)
 }
 
 // OnClose forgets a connection, whoever ended it.
@@ -244,7 +263,9 @@ func (l *Loop) forget(c *conn) {
 	}
 	c.state = stateGone
 	l.counts.closed[c.reason]++
-	l.srv.gone(c)
+	if c.reason != closeAway {
+		l.srv.gone(c)
+	}
 }
 
 // unlist takes c out of the list it is in.

@@ -199,9 +199,7 @@ func TestProxyRefusals(t *testing.T) {
 					closed := s.stats().Closed
 					return refused["proxy"]+refused["tls-timeout"]+closed["proxy"]+closed["timeout"] == 1
 				})
-				if n := s.srv.accepter.count(); n != 0 {
-					t.Errorf("%d connections are left", n)
-				}
+				eventually(t, "nobody is left", func() bool { return s.srv.accepter.count() == 0 })
 			})
 		}
 	})

@@ -96,6 +96,8 @@ func (l *Loop) readHead(c *conn, b []byte) (rest []byte, ok bool) {
 	ok = l.request(c, &l.req)
 	switch {
 	case c.in == nil:
+	case c.state == stateAway: // with all that came
+		in.head = append(in.head[:0], head...)
 	case c.state == stateHead:
 		l.rest(c)
 	case c.state == stateGuard, c.state == stateAsking:
@@ -178,6 +180,9 @@ func (l *Loop) request(c *conn, r *http1.Request) bool {
 		}
 	}
 	switch {
+	case !found && l.srv.site.Files != nil && (r.Method == http1.MethodGet || r.Method == http1.MethodHead) && !r.HasBody():
+		c.state = stateAway
+		return false
 	case !found && r.Method == http1.MethodOther: // which no path knows (RFC 9110 15.6.2)
 		return l.answer(c, r, &http1.Answer{Status: 501, Fields: l.fields, Body: "the only methods known are " + route.Methods + " and POST"})
 	case !found:

@@ -48,6 +48,7 @@ type Site struct {
 	Routes *route.Table
 	Serves []Serving // by Route.Feed
 	CORS   *route.CORS
+	Files  Files // for paths without route; nil: they are 404
 }
 
 // Serving is what one route serves.

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"bytes"
 	"crypto/tls"
 	"io"
 	"net"
@@ -55,6 +56,7 @@ func (s *session) release() {
 // memory afterwards.
 type wire struct {
 	net.Conn         // nil after the handshake
+	early    []byte  // what came before the transport changed
 	in       []byte  // what came, while the loop reads it; the loop's
 	out      *[]byte // what is to be sent: Loop.sealed
 }
@@ -62,6 +64,11 @@ type wire struct {
 // Read implements net.Conn. In memory it never blocks: errDry says that
 // everything there is was read, which a tls.Conn takes for no harm.
 func (w *wire) Read(b []byte) (int, error) {
+	if len(w.early) > 0 {
+		n := copy(b, w.early)
+		w.early = w.early[n:]
+		return n, nil
+	}
 	if w.Conn != nil {
 		return w.Conn.Read(b)
 	}
@@ -99,14 +106,13 @@ func (dry) Error() string   { return "everything that came was read" }
 func (dry) Timeout() bool   { return true }
 func (dry) Temporary() bool { return true }
 
-// begin takes the session of a new connection, and what came right behind its
-// handshake. It is false when the connection is to be closed.
-func (l *Loop) begin(c *conn, s *session) bool {
+// resume makes a session the loop's: what comes behind its handshake is for
+// the loop to read.
+func (l *Loop) resume(s *session) {
 	s.wire.Conn, s.wire.out = nil, &l.sealed
 	if l.opened == nil {
 		l.opened = make([]byte, recordMax)
 	}
-	return l.unseal(c, s, nil)
 }
 
 // unseal takes records that came, in any pieces. It is false when the
@@ -115,7 +121,15 @@ func (l *Loop) begin(c *conn, s *session) bool {
 // takes 16 between two that do.
 func (l *Loop) unseal(c *conn, s *session, b []byte) bool {
 	s.wire.in = b
-	defer func() { s.wire.in = nil }()
+	ok := l.readAll(c, s)
+	if c.state == stateAway {
+		s.wire.early = bytes.Clone(s.wire.in)
+	}
+	s.wire.in = nil
+	return ok
+}
+
+func (l *Loop) readAll(c *conn, s *session) bool {
 	for {
 		n, err := s.tls.Read(l.opened)
 		if !l.reply(c, s) || n > 0 && !l.receive(c, l.opened[:n]) {

@@ -24,6 +24,7 @@ import (
 	"tailcast/kafkatail"
 	"tailcast/loop"
 	"tailcast/route"
+	"tailcast/static"
 	"tailcast/web"
 )
 
@@ -36,7 +37,8 @@ type gateway struct {
 	tail  *kafkatail.Tail
 	guard *auth.Node
 	admin *admin.Server
-	certs *certs.Store // nil without --listen-tls
+	certs *certs.Store   // nil without --listen-tls
+	files *static.Server // nil without --static
 
 	served  []served        // by route
 	literal map[string]bool // the topics that routes name, whatever requests do
@@ -83,6 +85,15 @@ func open(cfg *config.Config, log *slog.Logger, pages func(streams string) http.
 	site, err := g.site()
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Static != "" {
+		g.files, err = static.Open(static.Config{
+			Dir: cfg.Static, HeadTimeout: cfg.HeaderTimeout, Routed: g.loops.Routed, Back: g.loops.Back, Log: log,
+		})
+		if err != nil {
+			return nil, err
+		}
+		site.Files = g.files
 	}
 	if err := g.loops.Serve(loop.Listen{Plain: cfg.Listen, TLS: cfg.ListenTLS}, site); err != nil {
 		return nil, err
@@ -273,7 +284,14 @@ func (g *gateway) drain() {
 	case <-delay.C:
 	case <-hurry.Done():
 	}
+	var files sync.WaitGroup
+	if g.files != nil {
+		until, cancel := context.WithTimeout(hurry, g.cfg.Drain)
+		defer cancel()
+		files.Go(func() { g.files.Close(until) })
+	}
 	g.loops.Stop(hurry)
+	files.Wait()
 	g.log.Info("stopped")
 }
 

@@ -1,0 +1,233 @@
+package static
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// site is a running Server. Routes are below /events.
+type site struct {
+	*Server
+	t    *testing.T
+	dir  string
+	back chan string // what is given back: the first bytes
+}
+
+func open(t *testing.T) *site {
+	t.Helper()
+	s := &site{t: t, dir: t.TempDir(), back: make(chan string, 1)}
+	for name, text := range map[string]string{
+		"index.html": "<title>home</title>", "app.js": "let a", "a b.txt": "0123456789", "sub/index.html": "sub", "empty/x": "x",
+		".env": "secret", ".git/config": "secret", "sub/.hidden": "secret", "../out.txt": "secret",
+	} {
+		path := filepath.Join(s.dir, "www", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	www := filepath.Join(s.dir, "www")
+	err := errors.Join(
+		os.Symlink("../out.txt", filepath.Join(www, "out")), os.Symlink("/etc", filepath.Join(www, "etc")),
+		os.Symlink("app.js", filepath.Join(www, "link.js")), syscall.Mkfifo(filepath.Join(www, "pipe"), 0o600),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Server, err = Open(Config{
+		Dir: www, HeadTimeout: time.Second, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Routed: func(_, path string) (bool, error) {
+			if strings.Contains(path, "..") {
+				return false, errors.New("the path has segments of dots")
+			}
+			return strings.HasPrefix(path, "/events"), nil
+		},
+		Back: func(c net.Conn, first []byte) { s.back <- string(first); c.Close() },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(context.Background()) })
+	return s
+}
+
+// conn is a client's end of a connection that was handed over.
+func (s *site) conn() (net.Conn, *bufio.Reader) {
+	s.t.Helper()
+	near, far := net.Pipe()
+	if !s.Take(far) {
+		s.t.Fatal("there is no room")
+	}
+	s.t.Cleanup(func() { near.Close() })
+	if err := near.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		s.t.Fatal(err)
+	}
+	return near, bufio.NewReader(near)
+}
+
+func (s *site) ask(c net.Conn, r *bufio.Reader, line string, fields ...string) (*http.Response, string) {
+	s.t.Helper()
+	method, _, _ := strings.Cut(line, " ")
+	if _, err := fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: gw.test\r\n%s\r\n", line, strings.Join(append(fields, ""), "\r\n")); err != nil {
+		s.t.Fatal(err)
+	}
+	res, err := http.ReadResponse(r, &http.Request{Method: method})
+	if err != nil {
+		s.t.Fatalf("%s: %v", line, err)
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatalf("%s: %v", line, err)
+	}
+	return res, string(body)
+}
+
+// TestFiles asks for one after the other on a kept connection.
+func TestFiles(t *testing.T) {
+	s := open(t)
+	c, r := s.conn()
+	for _, tc := range []struct {
+		line   string
+		field  string
+		status int
+		want   string // in the body, or the value of a field
+	}{
+		{"GET /", "", 200, "home"},
+		{"HEAD /", "", 200, ""},
+		{"GET /app.js?v=2", "", 200, "let a"},
+		{"GET /a%20b.txt", "", 200, "0123456789"},
+		{"GET /a%20b.txt", "Range: bytes=2-4", 206, "234"},
+		{"GET /a%20b.txt", "Range: bytes=20-", 416, ""},
+		{"GET /app.js", "If-Modified-Since: Fri, 31 Dec 2100 23:59:59 GMT", 304, ""},
+		{"GET /sub/", "", 200, "sub"},
+		{"GET /sub", "", 301, ""},
+		{"GET /link.js", "", 200, "let a"},
+		{"POST /app.js", "Content-Length: 0", 405, ""},
+
+		{"GET /empty/", "", 404, ""},
+		{"GET /nope", "", 404, ""},
+		{"GET /.env", "", 404, ""},
+		{"GET /%2eenv", "", 404, ""},
+		{"GET /.git/config", "", 404, ""},
+		{"GET /sub/.hidden", "", 404, ""},
+		{"GET /out", "", 404, ""},
+		{"GET /etc/passwd", "", 404, ""},
+		{"GET /etc/", "", 404, ""},
+		{"GET /pipe", "", 404, ""},
+		{"GET /../out.txt", "", 400, ""},
+		{"GET /sub/../../out.txt", "", 400, ""},
+		{"GET /%2e%2e/out.txt", "", 404, ""}, // and what is here decoded is cleaned first
+		{"GET /sub/%2e%2e%2f%2e%2e%2fout.txt", "", 404, ""},
+		{"GET /%252e%252e/out.txt", "", 404, ""},
+		{`GET /..%5cout.txt`, "", 400, ""},
+		{`GET /sub%5c%2e%2e%5cout.txt`, "", 404, ""},
+		{"GET /app.js%00.txt", "", 404, ""},
+	} {
+		var fields []string
+		if tc.field != "" {
+			fields = append(fields, tc.field)
+		}
+		res, body := s.ask(c, r, tc.line, fields...)
+		if res.StatusCode != tc.status && !(tc.status == 404 && res.StatusCode == 301) || !strings.Contains(body, tc.want) || strings.Contains(body, "secret") || strings.Contains(body, "root:") {
+			t.Errorf("%s %s: %d %q, want %d %q", tc.line, tc.field, res.StatusCode, body, tc.status, tc.want)
+		}
+		if res.StatusCode == 200 && (res.Header.Get("X-Content-Type-Options") != "nosniff" || res.Header.Get("Last-Modified") == "") {
+			t.Errorf("%s: %v", tc.line, res.Header)
+		}
+	}
+	res, _ := s.ask(c, r, "GET /app.js")
+	if got := res.Header.Get("Content-Type"); !strings.HasPrefix(got, "text/javascript") {
+		t.Errorf("a script is %q", got)
+	}
+}
+
+// TestBack: a request for a route goes back, with its body and what is behind it.
+func TestBack(t *testing.T) {
+	for _, tc := range []struct{ name, text, want string }{
+		{
+			"stream", "GET /events?a=b HTTP/1.1\r\nhost: gw.test\r\nlast-event-id: v1:\r\nCookie: a\r\nCookie: b\r\n\r\n",
+			"GET /events?a=b HTTP/1.1\r\nHost: gw.test\r\nCookie: a\r\nCookie: b\r\nLast-Event-Id: v1:\r\n\r\n",
+		},
+		{
+			"body", "POST /events HTTP/1.1\r\nHost: gw.test\r\nContent-Length: 5\r\n\r\nhelloGET /x HTTP/1.1\r\n",
+			"POST /events HTTP/1.1\r\nHost: gw.test\r\nContent-Length: 5\r\n\r\nhelloGET /x HTTP/1.1\r\n",
+		},
+		{
+			"chunks", "POST /events HTTP/1.1\r\nHost: gw.test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+			"POST /events HTTP/1.1\r\nHost: gw.test\r\nContent-Length: 5\r\n\r\nhello",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := open(t)
+			c, r := s.conn()
+			s.ask(c, r, "GET /")
+			if _, err := io.WriteString(c, tc.text); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-s.back; got != tc.want {
+				t.Errorf("got  %q\nwant %q", got, tc.want)
+			}
+			if n := len(s.queue.places); n != 0 {
+				t.Errorf("%d places are taken", n)
+			}
+		})
+	}
+	t.Run("too long", func(t *testing.T) {
+		s := open(t)
+		c, r := s.conn()
+		go func() { _, _ = c.Write(bytes.Repeat([]byte("x"), 2*bodyMax)) }()
+		if res, _ := s.ask(c, r, "POST /events", fmt.Sprint("Content-Length: ", 2*bodyMax)); res.StatusCode != 413 {
+			t.Errorf("status %d", res.StatusCode)
+		}
+	})
+}
+
+// TestRoom: there is a bound, and places become free.
+func TestRoom(t *testing.T) {
+	s := open(t)
+	var all []net.Conn
+	for range connsMax {
+		c, _ := s.conn()
+		all = append(all, c)
+	}
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	if s.Take(far) {
+		t.Fatal("one too many is taken")
+	}
+	all[0].Close()
+	for begin := time.Now(); !s.Take(far); {
+		if time.Since(begin) > 20*time.Second {
+			t.Fatal("no place becomes free")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	for _, dir := range []string{"nowhere", "static_test.go"} {
+		if _, err := Open(Config{Dir: dir}); err == nil || !strings.HasPrefix(err.Error(), "--static: ") {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+}

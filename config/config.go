@@ -64,6 +64,9 @@ type Config struct {
 	LogLevel  slog.Level
 	LogFormat LogFormat
 
+	AccessLog       Switch
+	AccessLogSample int // one of so many requests
+
 	Demo Demo // of the demo command only
 }
 
@@ -141,6 +144,15 @@ const (
 	ProxyOff      ProxyProtocol = "off"
 	ProxyOptional ProxyProtocol = "optional"
 	ProxyRequired ProxyProtocol = "required"
+)
+
+// Switch is off or on, where a word says it better than a flag.
+type Switch string
+
+// The positions of a Switch.
+const (
+	Off Switch = "off"
+	On  Switch = "on"
 )
 
 // LogFormat is the form of log lines.

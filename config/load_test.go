@@ -64,6 +64,7 @@ func TestDefaults(t *testing.T) {
 		LogLevel:      slog.LevelInfo,
 		LogFormat:     LogText,
 		Proxy:         ProxyOff,
+		AccessLog:     Off, AccessLogSample: 1,
 	}
 	if got := mustLoad(t, Serve, "--route /events=events", "", ""); !reflect.DeepEqual(*got, want) {
 		t.Errorf("serve:\n got %+v\nwant %+v", *got, want)
@@ -104,6 +105,8 @@ var samples = map[string]struct{ text, with string }{
 	"tls-cert":                       {"/a.pem,/b.pem", "--listen-tls=:1 --tls-key=a,b"},
 	"tls-key":                        {"/a.key,/b.key", "--listen-tls=:1 --tls-cert=a,b"},
 	"tls-client-ca":                  {"/ca.pem", "--listen-tls=:1 --tls-cert=a --tls-key=b"},
+	"access-log":                     {"on", ""},
+	"access-log-sample":              {"100", ""},
 	"static":                         {"/srv/www", ""},
 	"accept-rate":                    {"2000", ""},
 	"proxy-protocol":                 {"required", "--proxy-trusted=::1"},

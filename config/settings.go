@@ -331,6 +331,16 @@ func processSettings(c *Config) []setting {
 			help:  "form of log lines",
 			value: choice(&c.LogFormat, LogText, LogJSON),
 		}, {
+			name: "access-log", def: string(Off),
+			help:  "a log line for each answer and for the end of each stream; without queries, which may hold tokens",
+			value: choice(&c.AccessLog, Off, On),
+		}, {
+			name: "access-log-sample", def: "1",
+			help: "one of so many requests is logged, at random",
+			value: within(&c.AccessLogSample, argNumber, parseInt, bound[int]{
+				min: 1, max: 1_000_000, why: "for none there is --access-log off",
+			}),
+		}, {
 			name:  configFile,
 			help:  "YAML file of settings and routes",
 			value: single(&c.File, argFile, parseText),

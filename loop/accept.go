@@ -61,6 +61,14 @@ type arrival struct {
 	edge *edge
 }
 
+// addr is the client's address, as far as it is known.
+func (a *arrival) addr() netip.Addr {
+	if a.edge != nil && a.edge.addr.IsValid() {
+		return a.edge.addr
+	}
+	return addrOf(a.tcp)
+}
+
 // reset closes the connection with RST: EventSource comes back after one, and
 // not after an answer.
 func (a *arrival) reset() {
@@ -204,15 +212,19 @@ func (a *accepter) shaken(in *arrival, err error) {
 		return
 	case errors.Is(err, errHandshakeBusy), errors.Is(err, errHandshakeLate):
 		a.lateTLS.Add(1)
+		a.srv.journal.refused("tls-timeout", in.addr())
 		in.reset()
 	case errors.Is(err, errProxyLimit):
 		a.perIP.Add(1)
+		a.srv.journal.refused("max-conns-per-ip", in.addr())
 		in.reset()
 	case errors.Is(err, errNoProxy):
 		a.noProxy.Add(1)
+		a.srv.journal.refused("proxy", in.addr())
 		in.reset()
 	default:
 		a.noTLS.Add(1)
+		a.srv.journal.refused("tls", in.addr())
 		_ = in.tcp.Close() // behind the alert
 	}
 	a.gone(in.edge)
@@ -222,6 +234,7 @@ func (a *accepter) shaken(in *arrival, err error) {
 func (a *accepter) admit(in *arrival) bool {
 	if a.conns.Load() >= int64(a.max) {
 		a.full.Add(1)
+		a.srv.journal.refused("max-conns", addrOf(in.tcp))
 		return false
 	}
 	addr := addrOf(in.tcp)
@@ -232,11 +245,13 @@ func (a *accepter) admit(in *arrival) bool {
 		return true
 	case a.srv.cfg.Proxy == ProxyRequired:
 		a.noProxy.Add(1)
+		a.srv.journal.refused("proxy", addr)
 		return false
 	}
 	q, ok := a.perAddr.take(addr)
 	if !ok {
 		a.perIP.Add(1)
+		a.srv.journal.refused("max-conns-per-ip", addr)
 		return false
 	}
 	if q != nil {

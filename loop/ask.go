@@ -83,7 +83,7 @@ func (l *Loop) forgetAsking(in *inbound) {
 // when to come back, and the end.
 func (l *Loop) turnAway(c *conn, why shedReason) bool {
 	l.out = http1.AppendStreamHead(l.out[:0], l.req.Minor, l.date.at(l), l.fields)
-	l.counts.answered(200)
+	l.note(c, &l.req, 200)
 	c.plain = l.req.Minor == 0
 	return l.shed(c, why)
 }

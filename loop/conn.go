@@ -98,13 +98,14 @@ type conn struct {
 // edge is what only some connections have: those that came through something,
 // are counted somewhere, or had to show a token.
 type edge struct {
-	quota *quota[netip.Addr] // of its address; nil while --max-conns-per-ip is off
-	seat  *seat              // of its stream, on a route with limits
-	tls   *session           // nil on a plain connection
-	proxy bool               // a PROXY header comes first
-	first []byte             // what was read of it before it came back to a loop
-	addr  netip.Addr         // what that header says; not valid without
-	lease *lease             // the right of the stream to go on; nil if it needs none
+	quota  *quota[netip.Addr] // of its address; nil while --max-conns-per-ip is off
+	seat   *seat              // of its stream, on a route with limits
+	tls    *session           // nil on a plain connection
+	proxy  bool               // a PROXY header comes first
+	opened int64              // tick at which its stream began, if the end is to be logged
+	first  []byte             // what was read of it before it came back to a loop
+	addr   netip.Addr         // what that header says; not valid without
+	lease  *lease             // the right of the stream to go on; nil if it needs none
 }
 
 // sit keeps the place of a stream.

@@ -79,7 +79,7 @@ func (l *Loop) handOver(c *conn) {
 	l.out = http1.AppendAnswer(l.out[:0], &http1.Answer{
 		Status: 503, Date: l.date.at(l), Body: "too many files are asked for", Close: true, Head: l.req.Method == http1.MethodHead,
 	})
-	l.counts.answered(503)
+	l.note(c, &l.req, 503)
 	if l.write(c, l.out) {
 		c.reason = closeDone
 	}

@@ -25,7 +25,7 @@ func withFiles(t *testing.T, as *setup) {
 	}
 	as.files = func(srv *Server) Files {
 		files, err := static.Open(static.Config{
-			Dir: dir, HeadTimeout: 5 * time.Second, Routed: srv.Routed, Back: srv.Back, Log: slog.New(slog.DiscardHandler),
+			Dir: dir, HeadTimeout: 5 * time.Second, Routed: srv.Routed, Back: srv.Back, Answered: srv.Answered, Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			t.Fatal(err)

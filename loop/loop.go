@@ -263,6 +263,7 @@ func (l *Loop) forget(c *conn) {
 	}
 	c.state = stateGone
 	l.counts.closed[c.reason]++
+	l.noteEnd(c)
 	if c.reason != closeAway {
 		l.srv.gone(c)
 	}

@@ -132,6 +132,7 @@ func (l *Loop) readProxy(c *conn, b []byte) (rest []byte, ok bool) {
 	}
 	if err != nil {
 		c.reason = closeProxy
+		l.srv.journal.refused("proxy", c.addr())
 		if err == errProxyLimit {
 			c.reason = closeLimit
 		}

@@ -218,7 +218,7 @@ func (l *Loop) request(c *conn, r *http1.Request) bool {
 	}
 	if r.Method == http1.MethodHead {
 		l.out = http1.AppendStreamHead(l.out[:0], r.Minor, l.date.at(l), l.fields)
-		l.counts.answered(200)
+		l.note(c, r, 200)
 		return l.answered(c, l.out, false)
 	}
 	return l.open(c, r, &l.srv.site.Serves[rt.Feed], token)
@@ -258,7 +258,7 @@ func (l *Loop) answer(c *conn, r *http1.Request, a *http1.Answer) bool {
 	}
 	a.Close = !in.keep
 	l.out = http1.AppendAnswer(l.out[:0], a)
-	l.counts.answered(a.Status)
+	l.note(c, r, a.Status)
 	if !pending {
 		return l.answered(c, l.out, in.keep)
 	}
@@ -305,7 +305,7 @@ func (l *Loop) refuse(c *conn, err error, origin []byte, why closeReason) bool {
 	l.out = http1.AppendAnswer(l.out[:0], &http1.Answer{
 		Status: bad.Status, Date: l.date.at(l), Body: bad.Reason, Close: true, Fields: l.fields,
 	})
-	l.counts.answered(bad.Status)
+	l.note(c, nil, bad.Status)
 	return l.write(c, l.out) && l.linger(c, why)
 }
 
@@ -358,12 +358,15 @@ func (l *Loop) open(c *conn, r *http1.Request, what *Serving, token *auth.Token)
 	}
 	c.plain = r.Minor == 0
 	l.out = http1.AppendStreamHead(l.out[:0], r.Minor, l.date.at(l), l.fields)
-	l.counts.answered(200)
+	logged := l.note(c, r, 200)
 	seat, why, ok := what.room.take(token)
 	if !ok {
 		return l.shed(c, why)
 	}
 	c.sit(seat)
+	if logged {
+		l.noteOpen(c)
+	}
 	var oldest time.Duration
 	if age := l.srv.cfg.MaxAge; age > 0 {
 		oldest = l.now + jitter(l.rand, age)

@@ -38,7 +38,7 @@ func newRig(t testing.TB, change func(*setup)) *rig {
 	if change != nil {
 		change(&as)
 	}
-	srv := &Server{cfg: as.Config, waits: as.waits}
+	srv := &Server{cfg: as.Config, waits: as.waits, journal: newJournal(as.Log, as.AccessLog)}
 	srv.accepter.init(srv)
 	w, far, err := newWaker()
 	if err != nil {

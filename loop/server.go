@@ -37,6 +37,7 @@ type Config struct {
 	Drain         time.Duration
 	TLS           *tls.Config // of Listen.TLS
 	AcceptRate    int         // connections a second
+	AccessLog     int         // one of so many requests is logged; 0: none
 	Proxy         Proxy
 	ProxyTrusted  []netip.Prefix
 	Log           *slog.Logger
@@ -84,11 +85,13 @@ type Server struct {
 
 	plain, secure net.Listener // either may be nil
 	accepter      accepter
+	journal       *journal
 }
 
 // New makes the loops, which wait for Serve. Errors are those of the system.
 func New(cfg Config) (*Server, error) {
-	s := &Server{cfg: cfg, waits: defaultWaits}
+	s := &Server{cfg: cfg, waits: defaultWaits, journal: newJournal(cfg.Log, cfg.AccessLog)}
+	s.journal.start()
 	s.accepter.init(s)
 	for range cfg.Loops {
 		l, err := newLoop(s)
@@ -240,6 +243,7 @@ func (s *Server) stop() {
 		l.timer.Stop()
 		l.waker.close()
 	}
+	s.journal.stop()
 }
 
 // gone is called by a loop for each connection it forgets.

@@ -41,6 +41,8 @@ type Config struct {
 	// Back gives a connection back to a loop, for the request in first, which
 	// may have others behind it. Conn is one that Take was given.
 	Back func(c net.Conn, first []byte)
+	// Answered is told of every answer; the path is without query.
+	Answered func(addr net.Addr, method, path string, status int)
 
 	Log *slog.Logger
 }
@@ -63,6 +65,9 @@ func Open(cfg Config) (*Server, error) {
 	s.http = &http.Server{
 		Handler:           s.handler(),
 		ReadHeaderTimeout: cfg.HeadTimeout, IdleTimeout: idleMax, MaxHeaderBytes: headMax,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, clientAddr{}, c.RemoteAddr())
+		},
 		// A client that takes nothing is ended by the kernel (--stall).
 		ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
 	}
@@ -87,14 +92,20 @@ func (s *Server) Close(ctx context.Context) {
 // on a connection that asked for a file before, by giving it back.
 func (s *Server) handler() http.Handler {
 	files := http.FileServerFS(visible{s.root})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(plain http.ResponseWriter, r *http.Request) {
 		path, _, _ := strings.Cut(r.RequestURI, "?")
+		w := &answer{ResponseWriter: plain, status: http.StatusOK}
+		defer func() {
+			if !w.back {
+				s.cfg.Answered(r.Context().Value(clientAddr{}).(net.Addr), r.Method, path, w.status)
+			}
+		}()
 		routed, err := s.cfg.Routed(r.Host, path)
 		switch {
 		case err != nil:
 			http.Error(w, err.Error(), http.StatusBadRequest)
 		case routed:
-			s.back(w, r)
+			w.back = s.back(w, r)
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "files are read with GET", http.StatusMethodNotAllowed)
@@ -106,22 +117,42 @@ func (s *Server) handler() http.Handler {
 	})
 }
 
+// clientAddr is the key of the client's address in a request's context.
+type clientAddr struct{}
+
+// answer remembers what was answered.
+type answer struct {
+	http.ResponseWriter
+	status int
+	back   bool // nothing was: the loop does
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(status int) {
+	a.status = status
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
 // back gives the connection of a request back, with the request as a loop
-// reads it.
-func (s *Server) back(w http.ResponseWriter, r *http.Request) {
+// reads it; false when it has answered itself.
+func (s *Server) back(w http.ResponseWriter, r *http.Request) bool {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyMax))
 	if err != nil {
 		http.Error(w, "the body is too long, or broken", http.StatusRequestEntityTooLarge)
-		return
+		return false
 	}
 	c, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		return // the server is closing
+		return true // the server is closing
 	}
 	behind, _ := rw.Reader.Peek(rw.Reader.Buffered()) // in memory, it can't fail
 	p := c.(*placed)
 	p.leave()
 	s.cfg.Back(p.Conn, slices.Concat(head(r, len(body)), body, behind))
+	return true
 }
 
 // head writes the head of a request as it came, but for the order of its

@@ -61,7 +61,8 @@ func open(t *testing.T) *site {
 			}
 			return strings.HasPrefix(path, "/events"), nil
 		},
-		Back: func(c net.Conn, first []byte) { s.back <- string(first); c.Close() },
+		Answered: func(net.Addr, string, string, int) {},
+		Back:     func(c net.Conn, first []byte) { s.back <- string(first); c.Close() },
 	})
 	if err != nil {
 		t.Fatal(err)

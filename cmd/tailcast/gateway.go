@@ -88,7 +88,7 @@ func open(cfg *config.Config, log *slog.Logger, pages func(streams string) http.
 	}
 	if cfg.Static != "" {
 		g.files, err = static.Open(static.Config{
-			Dir: cfg.Static, HeadTimeout: cfg.HeaderTimeout, Routed: g.loops.Routed, Back: g.loops.Back, Log: log,
+			Dir: cfg.Static, HeadTimeout: cfg.HeaderTimeout, Routed: g.loops.Routed, Back: g.loops.Back, Answered: g.loops.Answered, Log: log,
 		})
 		if err != nil {
 			return nil, err
@@ -304,8 +304,16 @@ func loopConfig(cfg *config.Config, log *slog.Logger) loop.Config {
 		Loops: loops, MaxConns: cfg.MaxConns, MaxConnsPerIP: cfg.MaxConnsPerIP,
 		NotSentLowat: int(cfg.NotSentLowat), SndBuf: int(cfg.SndBuf), MaxLag: int64(cfg.MaxLag), Stall: cfg.Stall,
 		HeaderTimeout: cfg.HeaderTimeout, MaxAge: cfg.MaxAge, Retry: cfg.Retry, Drain: cfg.Drain, Log: log,
-		AcceptRate: cfg.AcceptRate, Proxy: proxyModes[cfg.Proxy], ProxyTrusted: cfg.ProxyTrusted,
+		AcceptRate: cfg.AcceptRate, AccessLog: accessLog(cfg), Proxy: proxyModes[cfg.Proxy], ProxyTrusted: cfg.ProxyTrusted,
 	}
+}
+
+// accessLog is one of how many requests is logged, 0 for none.
+func accessLog(cfg *config.Config) int {
+	if cfg.AccessLog == config.Off {
+		return 0
+	}
+	return cfg.AccessLogSample
 }
 
 var proxyModes = map[config.ProxyProtocol]loop.Proxy{

@@ -95,7 +95,6 @@ func (f *Feed) load(ctx context.Context) {
 }
 
 func (f *Feed) newLoad() (*keyLoad, bool) {
-	lb := f.newLabeler()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	k := f.keys
@@ -107,7 +106,8 @@ func (f *Feed) newLoad() (*keyLoad, bool) {
 		k.loading = false
 		return nil, false
 	}
-	if lb != nil && len(lb.fields) != len(f.fields) {
+	var lb *labeler
+	if f.labeler != nil {
 		lb = newLabeler(f.fields)
 	}
 	p := &f.parts[i]

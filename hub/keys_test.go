@@ -238,12 +238,12 @@ func (c *keyClient) take(b []byte) {
 	}
 	var p ssetest.Parser
 	for _, e := range p.Feed(data) {
-		switch {
-		case e.Type == "resync":
+		switch e.Type {
+		case "resync":
 			c.resyncs = append(c.resyncs, e.Data)
 			c.state = map[string]string{}
 			c.order = nil
-		case e.Type == "delete":
+		case "delete":
 			if _, had := c.state[e.Data]; !had && c.fresh {
 				c.deletes++
 			}

@@ -239,8 +239,7 @@ func (t *keyTable) refile(key []byte, was, is keyRef) {
 
 // expire forgets the tombstones from before a time, in milliseconds since 1970.
 func (t *keyTable) expire(before int64) {
-	for i := len(t.segs) - 1; i >= 0; i-- { // tidy moves only what is behind
-		s := t.segs[i]
+	for i, s := range slices.Backward(t.segs) { // tidy moves only what is behind
 		if s.oldest >= before {
 			continue
 		}

@@ -162,14 +162,15 @@ func (s *several) behind(place, label int64, x *Filter) []byte {
 func (s *several) next(o *Own) []byte {
 	s.box.Enter()
 	defer s.box.Leave()
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.After(20 * time.Second); ; {
 		if b, _ := o.Step(nil, 1, time.Unix(1000, 0)); len(b) > 0 {
 			return b
 		}
-		if time.Now().After(deadline) {
+		select {
+		case <-deadline:
 			s.t.Fatal("nothing comes")
+		case <-time.After(time.Millisecond):
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -447,6 +447,9 @@ func (c *client) resync(data []byte, pos vector) error {
 	c.run.count("resync "+n.Reason, 1)
 	c.reasons = append(c.reasons, n.Reason)
 	c.resyncs.Add(1)
+	if c.kind.state {
+		return c.restart(n.Reason, pos)
+	}
 	said := n.Topics[c.run.o.topic]
 	if err := c.run.o.judge(n.Reason, said, before, pos); err != nil {
 		return fmt.Errorf("%w; the client was at %v", err, before)
@@ -465,6 +468,23 @@ func (c *client) resync(data []byte, pos vector) error {
 		c.pos = pos
 	}
 	return c.advance(pos)
+}
+
+// restart does what a page does that shows state: it forgets what it has when
+// the snapshot begins again. Compaction may take a record before anybody has
+// read it, and kfake then moves the beginning of the log, which is retention.
+func (c *client) restart(reason string, pos vector) error {
+	if reason != "expired" {
+		return fmt.Errorf("resync %s of a snapshot", reason)
+	}
+	for p := range pos {
+		if pos[p] < c.pos[p] {
+			c.got = [partsMax][]got{}
+			break
+		}
+	}
+	c.start, c.pos = pos, pos
+	return nil
 }
 
 // lose notes what a resync event says of a partition, where the stream goes on

@@ -74,6 +74,26 @@ func TestRetention(t *testing.T) {
 	f.report(r)
 }
 
+// TestState has clients of a snapshot route drop out in the middle of it and
+// come back on either node: each ends with what the log says of every key.
+func TestState(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, "", 0)
+	if err := f.CreateTopic("state", 3, map[string]string{"cleanup.policy": "compact"}); err != nil {
+		t.Fatal(err)
+	}
+	f.topic = "state"
+	r := newRun(t, options{
+		topic: "state", brokers: f.ListenAddrs(), parts: 3, grow: 6, clients: 40, rate: 800, keys: 400, compacted: true,
+		duration: 6 * time.Second, offline: 4 * time.Second, gateways: true, tend: f.tend,
+		kinds: stateful, follow: true,
+		plainly: true, // kfake's compaction takes aborted records for the last of their keys
+		faults:  append(f.faults(), fault{"topic compacted", 8, func(*rand.Rand) bool { f.Compact(); return true }}),
+	})
+	r.play()
+	f.report(r)
+}
+
 func TestRecreated(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, "recreated", 3)

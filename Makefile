@@ -8,6 +8,7 @@ RUN       ?= .
 COUNT     ?= 10
 FUZZTIME  ?= 20s
 CHAOS     ?= 5m
+STREAMS   ?= 1000
 SEED      ?= 0
 SCENARIO  ?= fanout
 ARGS      ?=
@@ -71,6 +72,11 @@ test-clients: ## Run the tests with kcat, kafkajs, Chromium and nginx (needs the
 	go test -timeout 10m -tags clients -run Clients ./apptest ./bench/peers
 	cd bench/k6 && npm test --silent
 	go test -timeout 10m -tags browser ./web
+
+.PHONY: hostile
+hostile: ## Attack a gateway while STREAMS (1000) honest streams go on, and print a table; needs a quiet machine
+	go test ./apptest -v -timeout 30m -run '^TestHostile$$' \
+	  -hostile.streams $(STREAMS) -hostile.attackers 200 -hostile.duration 10s -hostile.judge
 
 .PHONY: bench
 bench: ## Run the micro-benchmarks into bench.txt (PKG, RUN, COUNT)

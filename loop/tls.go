@@ -37,17 +37,21 @@ func newSession(raw net.Conn, config *tls.Config) *session {
 	return s
 }
 
+// restPool is apart from the common pool, which learns what sizes are asked
+// for: nearly a record each here, and some hundred bytes there.
+var restPool bytebufferpool.Pool
+
 // keep holds records for later.
 func (s *session) keep(b []byte) {
 	if s.rest == nil {
-		s.rest = bytebufferpool.Get()
+		s.rest = restPool.Get()
 	}
 	_, _ = s.rest.Write(b) // a ByteBuffer's Write can't fail
 }
 
 func (s *session) release() {
 	if s.rest != nil {
-		bytebufferpool.Put(s.rest)
+		restPool.Put(s.rest)
 		s.rest = nil
 	}
 }

@@ -88,7 +88,11 @@ func TestState(t *testing.T) {
 		duration: 6 * time.Second, offline: 4 * time.Second, gateways: true, tend: f.tend,
 		kinds: stateful, follow: true,
 		plainly: true, // kfake's compaction takes aborted records for the last of their keys
-		faults:  append(f.faults(), fault{"topic compacted", 8, func(*rand.Rand) bool { f.Compact(); return true }}),
+		faults: []fault{ // the ledger reads along, and would see injected errors, too
+			{"leaders shuffled", 3, func(*rand.Rand) bool { f.ShufflePartitionLeaders(); return true }},
+			{"connections cut", 3, func(d *rand.Rand) bool { f.cut.Store(1 + d.Int64N(20)); return true }},
+			{"topic compacted", 6, func(*rand.Rand) bool { f.Compact(); return true }},
+		},
 	})
 	r.play()
 	f.report(r)

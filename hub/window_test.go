@@ -26,7 +26,7 @@ func windowed(t *testing.T, f func(t *testing.T, g *rig)) {
 
 // after lets time pass and returns how many wakes there were, taking the marks.
 func (g *rig) after(d time.Duration) int {
-	time.Sleep(d) // of the test's own clock
+	<-time.After(d) // by the test's own clock
 	synctest.Wait()
 	n := g.wakes
 	g.wakes = 0

@@ -37,9 +37,10 @@ const (
 	// lookEvery is the least time between two looks at the sockets that
 	// refused bytes, and lookSoon the one behind a look that found some ready:
 	// each takes --notsent-lowat or somewhat more, so this bounds what a
-	// client gets that catches up: 16 MB/s at least. lookCostFactor keeps the looks below a twentieth of
-	// the loop. lookRestMax is the longest time: asking for 100,000 sockets
-	// takes 10 ms, and what took longer was waiting for a CPU.
+	// client gets that catches up: 16 MB/s at least. lookCostFactor keeps the
+	// looks below a twentieth of the loop. lookRestMax is the longest time:
+	// asking for 100,000 sockets takes 10 ms, and what took longer was waiting
+	// for a CPU.
 	lookSoon       = time.Millisecond
 	lookEvery      = 10 * time.Millisecond
 	lookCostFactor = 20

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
 )
 
 // margin is how much more instructions than the baseline's are let pass.
@@ -26,7 +27,7 @@ func report(out io.Writer, base, got []line, counting bool) (worse bool) {
 				verdict = "  better: make guard-update keeps it so"
 			}
 		}
-		allocs := fmt.Sprint(g.allocs)
+		allocs := strconv.FormatInt(g.allocs, 10)
 		if b.allocs >= 0 && g.allocs != b.allocs {
 			allocs = fmt.Sprintf("%d, was %d", g.allocs, b.allocs)
 			if g.allocs > b.allocs {

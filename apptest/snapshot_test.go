@@ -222,9 +222,12 @@ routes:
   - {path: /live, topic: large}
 `))
 	testkit.Eventually(t, patience, "the refusal", func() bool {
-		code, text := readiness(t, s)
-		return code == 503 && strings.Contains(text, "the snapshot of /t is refused: ") && strings.Contains(text, "--snapshot-bytes")
+		return s.Metric(t, "tailcast_snapshots_refused") == 1
 	})
+	s.Ready(t, patience) // the other route is served
+	if status := s.Get(t, "/status"); !strings.Contains(status, "--snapshot-bytes") {
+		t.Errorf("status:\n%s", status)
+	}
 	for _, id := range []string{"", "Last-Event-ID: v1:0-5"} {
 		c := testkit.Open(t, s.Addr, "/t", slices.DeleteFunc([]string{"Origin: https://app.test", id}, func(f string) bool { return f == "" })...)
 		if err := c.End(t, patience); err != io.EOF {

@@ -27,17 +27,15 @@ func (g *gateway) Ready() error {
 	return errors.Join(draining, st.Ready(time.Now()), g.keysReady(), g.guard.Ready())
 }
 
-// keysReady says whose snapshots are not there, or can't be.
+// keysReady says whose snapshots are not there yet. One that is refused is no
+// reason: every node would refuse it, and their other routes are served.
 func (g *gateway) keysReady() error {
 	var errs []error
 	for _, sv := range g.served {
 		if sv.feed == nil || sv.route.Start.From != config.StartSnapshot {
 			continue
 		}
-		switch s, _ := sv.feed.Keys(); {
-		case s.Refusal != "":
-			errs = append(errs, fmt.Errorf("the snapshot of %s is refused: %s", sv.route.Path, s.Refusal))
-		case s.Loading:
+		if s, _ := sv.feed.Keys(); s.Loading && s.Refusal == "" {
 			errs = append(errs, fmt.Errorf("the snapshot of %s is being loaded", sv.route.Path))
 		}
 	}

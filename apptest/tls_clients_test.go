@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -50,7 +51,7 @@ func TestClientsTLSOpenSSL(t *testing.T) {
 			for i := range 5 {
 				if version == "-tls1_3" {
 					fmt.Fprint(c.in, "K\n") // new keys, both ways
-					c.sees(t, `(?s)(KEYUPDATE.*){`+fmt.Sprint(i+1)+`}`)
+					c.sees(t, `(?s)(KEYUPDATE.*){`+strconv.Itoa(i+1)+`}`)
 				}
 				b.produce("sealed", 0, 1)
 				c.sees(t, fmt.Sprintf(`data: 0/%d/`, i))

@@ -3,6 +3,7 @@ package loop
 import (
 	"encoding/hex"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -81,7 +82,7 @@ func TestProxyHeader(t *testing.T) {
 // makes a difference: before its end it is not whole, or is not one.
 func readHeader(t *testing.T, text string) (addr netip.Addr, n int, err error) {
 	b := []byte(text)
-	whole, err := proxyLen(b[:len(b):len(b)])
+	whole, err := proxyLen(slices.Clip(b))
 	for i := range whole {
 		if _, cut := proxyLen(b[:i:i]); cut != errProxyMore {
 			t.Errorf("cut at %d of %d: %v", i, whole, cut)

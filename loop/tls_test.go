@@ -17,6 +17,7 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -253,7 +254,7 @@ func TestTLSPlacesAreTaken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
+		t.Cleanup(func() { c.Close() })
 		silent = append(silent, c)
 	}
 	p := s.page("HTTP/1.1", "/events")
@@ -367,8 +368,8 @@ func TestTLSKeyUpdate(t *testing.T) {
 		if _, err := p.tcp.Write(f.update()); err != nil {
 			t.Fatal(err)
 		}
-		s.produce(0, fmt.Sprint(i))
-		if got := p.next(); got.Data != fmt.Sprint(i) {
+		s.produce(0, strconv.Itoa(i))
+		if got := p.next(); got.Data != strconv.Itoa(i) {
 			t.Fatalf("got %v", got)
 		}
 	}

@@ -148,7 +148,7 @@ func (s *Server) back(w http.ResponseWriter, r *http.Request) bool {
 	if err != nil {
 		return true // the server is closing
 	}
-	behind, _ := rw.Reader.Peek(rw.Reader.Buffered()) // in memory, it can't fail
+	behind, _ := rw.Peek(rw.Reader.Buffered()) // in memory, it can't fail
 	p := c.(*placed)
 	p.leave()
 	s.cfg.Back(p.Conn, slices.Concat(head(r, len(body)), body, behind))

@@ -126,7 +126,10 @@ func (l *Loop) resume(s *session) {
 func (l *Loop) unseal(c *conn, s *session, b []byte) bool {
 	s.wire.in = b
 	ok := l.readAll(c, s)
-	if c.state == stateAway {
+	switch c.state {
+	case stateStream: // which reads next to nothing from here on
+		shrink(s.tls)
+	case stateAway:
 		s.wire.early = bytes.Clone(s.wire.in)
 	}
 	s.wire.in = nil

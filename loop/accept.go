@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -224,7 +225,9 @@ func (a *accepter) shaken(in *arrival, err error) {
 		in.reset()
 	default:
 		a.noTLS.Add(1)
-		a.srv.journal.refused("tls", in.addr())
+		if !errors.Is(err, io.EOF) { // a balancer's health check says nothing and goes
+			a.srv.journal.refused("tls", in.addr())
+		}
 		_ = in.tcp.Close() // behind the alert
 	}
 	a.gone(in.edge)

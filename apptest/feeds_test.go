@@ -154,7 +154,7 @@ routes:
 		"gw.test/t/tenant-1": "tenant-1", "gw.test/t/tenant-2": "tenant-2", "BETA.test:8080/t/tenant-1": "beta",
 		"beta.test/t/public": "public", "gw.test/rooms?x=1&room=7": "room-7 public",
 	} {
-		for range strings.Fields(want) {
+		for range strings.FieldsSeq(want) {
 			if e := streams[at].Next(t, patience); !strings.Contains(want, e.Data) {
 				t.Errorf("%s: got %s, want %s", at, e.Data, want)
 			} else {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -236,7 +237,7 @@ routes:
 		c.Close()
 		h := c.Stream.Head
 		retries := regexp.MustCompile(`retry: (\d+)\n`).FindAllSubmatch(c.Raw, -1)
-		if h.StatusCode != 200 || h.Header.Get("Access-Control-Allow-Origin") != "https://app.test" || len(retries) == 0 {
+		if h.StatusCode != http.StatusOK || h.Header.Get("Access-Control-Allow-Origin") != "https://app.test" || len(retries) == 0 {
 			t.Fatalf("got %q", c.Raw)
 		}
 		if ms, _ := strconv.Atoi(string(retries[len(retries)-1][1])); ms < 5000 || ms > 15000 {

@@ -302,12 +302,12 @@ func TestFilteredMany(t *testing.T) {
 	var all []string
 	own := make([][]string, 30)
 	for i := range 1500 {
-		text := fmt.Sprint(i)
+		text := strconv.Itoa(i)
 		if i%3 > 0 {
 			all = append(all, text)
 		}
 		own[i%30] = append(own[i%30], text)
-		r.put(fmt.Sprint(i%30), text, "region", []string{"us", "eu", "eu"}[i%3])
+		r.put(strconv.Itoa(i%30), text, "region", []string{"us", "eu", "eu"}[i%3])
 	}
 	r.settle()
 	for i := range 30 {

@@ -126,7 +126,7 @@ func (l *Loop) resume(s *session) {
 func (l *Loop) unseal(c *conn, s *session, b []byte) bool {
 	s.wire.in = b
 	ok := l.readAll(c, s)
-	switch c.state {
+	switch c.state { //nolint:exhaustive // the others read on
 	case stateStream: // which reads next to nothing from here on
 		shrink(s.tls)
 	case stateAway:

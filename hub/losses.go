@@ -69,9 +69,10 @@ func (o *Own) take(dst []byte, l *loss) []byte {
 		o.ids.Set(pos)
 		o.recreated = o.recreated.without(l.group)
 		o.checking = o.checking.without(l.group)
-		if had {
-			o.moved = true
-			return dst
+		if had { // nobody told it yet where it is
+			o.moved = false
+			o.id = o.ids.Append(o.id[:0])
+			return frame.AppendIDBlock(dst, o.id)
 		}
 		return o.resync(dst, frame.Recreated, nil)
 	case frame.Expired:

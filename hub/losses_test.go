@@ -68,6 +68,9 @@ func TestIDOfANewerTopic(t *testing.T) {
 	produce(s, 0, 0, 4)
 	produce(s, 1, 0, 2)
 	b, state := step()
+	if first := "id: v1:0-1.1-0" + tagOf("t", 2) + "\n\n"; !strings.HasPrefix(blocks([]byte(b)), first) {
+		t.Errorf("goes on with %q, want its id first, %q", b, first)
+	}
 	var all []string
 	for _, e := range events(t, []byte(b)) {
 		all = append(all, e.Type+" "+e.Data)

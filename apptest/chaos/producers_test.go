@@ -36,19 +36,21 @@ func (a *acked) lost(n int) {
 	a.bad += n
 }
 
-// missing returns how many of them the log lacks.
+// missing returns how many of them the log lacks, for another reason than that
+// they were compacted away before it was read: then it has a later one of the key.
 func (a *acked) missing(l *ledger) (have, missing int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for p := range a.log {
-		in := map[got]bool{}
+		in, last := map[got]bool{}, map[uint32]uint32{}
 		for _, g := range l.log[p] {
-			in[g] = true
+			in[g], last[g.key] = true, g.offset
 		}
 		for _, g := range a.log[p] {
-			if in[g] {
+			switch {
+			case in[g]:
 				have++
-			} else {
+			case !l.run.o.compacted || last[g.key] <= g.offset:
 				missing++
 			}
 		}

@@ -128,7 +128,7 @@ func TestRenewal(t *testing.T) {
 		go s.Run(t.Context())
 		later := func(step, host, want string) {
 			t.Helper()
-			time.Sleep(3*lookEvery + time.Second) //nolint:forbidigo // the time of the bubble
+			time.Sleep(3*lookEvery + time.Second) //nolint:forbidigo // of the synctest bubble: no time passes, and every look that is due is taken
 			synctest.Wait()
 			if got := s.current.Load().Certificates[0].Leaf.DNSNames[0]; got != host {
 				t.Errorf("%s: the certificate is that of %s", step, got)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"tailcast/internal/testkit"
 )
 
 // issuer is a server of keys that does what a test tells it to.
@@ -90,15 +92,7 @@ func checked(t testing.TB, g *Guard, token string) (*Token, *Refusal) {
 
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !cond() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not so within 20 s: %s", what)
-		}
-		<-tick.C
-	}
+	testkit.Eventually(t, 20*time.Second, what, cond)
 }
 
 func by(t testing.TB, kid string) string {

@@ -17,6 +17,7 @@ import (
 
 	"tailcast/frame"
 	"tailcast/hub"
+	"tailcast/internal/testkit"
 	"tailcast/route"
 )
 
@@ -378,13 +379,5 @@ func (c *client) expect(texts ...string) {
 // eventually waits for a condition.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !cond() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not so within 20 s: %s", what)
-		}
-		<-tick.C
-	}
+	testkit.Eventually(t, 20*time.Second, what, cond)
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -61,13 +62,13 @@ func New(cfg Config) (*Client, error) {
 		cfg: cfg, to: to,
 		fields: to.rest + " HTTP/1.1\r\nHost: " + to.host + "\r\nAccept: text/event-stream\r\nCache-Control: no-cache\r\n",
 		rng:    rand.New(rand.NewPCG(cfg.Seed, 0)),
-		tally:  tally{verify: cfg.Verify, ids: !cfg.OtherIDs},
+		tally:  tally{verify: cfg.Verify, ids: !cfg.OtherIDs, start: time.Now()},
 		status: map[int]int64{},
 		ready:  make([]unix.EpollEvent, readyMax),
 		buf:    make([]byte, readBytes),
 		conns:  make([]conn, cfg.Conns),
-		start:  time.Now(),
 	}
+	cl.start = cl.tally.start
 	if cl.ep, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("epoll_create1: %w", err)
 	}
@@ -77,6 +78,12 @@ func New(cfg Config) (*Client, error) {
 		c.judge = judge{tally: &cl.tally, stream: i, sample: c.reads() && i%cfg.Sample == 0}
 		if to.each {
 			c.user, c.anyUser = int64(i)+1, cfg.AnyUser
+		}
+		if cfg.Keys > 0 {
+			c.keys = make([]keyState, cfg.Keys+1)
+		}
+		if i < cfg.CutOnce {
+			c.cutAt = 1 + cl.rng.Int64N(cfg.CutBefore)
 		}
 		c.out = &c.judge
 		cl.queue = append(cl.queue, int32(i))
@@ -154,6 +161,44 @@ func (cl *Client) Behind(n int64) (bad int) {
 	return bad
 }
 
+// Live is how many of the streams with keys were told that they have caught up.
+func (cl *Client) Live() int { return int(cl.tally.live.count) }
+
+// Short is how many streams were not told by an id that they are at these next
+// offsets, by partition.
+func (cl *Client) Short(ends []int64) (n int) {
+	var whole []byte // an id that says so: most have the same
+	for i := range cl.conns {
+		id := cl.conns[i].lastID
+		switch {
+		case len(whole) > 0 && bytes.Equal(id, whole):
+		case covers(id, ends):
+			whole = id
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// covers reports whether an id of one topic is at these next offsets.
+func covers(id []byte, ends []int64) bool {
+	for p, end := range ends {
+		if last, ok := readID(id, int32(p)); !ok || end > 0 && last < end-1 {
+			return false
+		}
+	}
+	return true
+}
+
+// CompareKeys compares what each stream has of each key with what it should
+// have, and counts the differences.
+func (cl *Client) CompareKeys(want *Changes) {
+	for i := range cl.conns {
+		cl.conns[i].compareKeys(want.state)
+	}
+}
+
 // runUntil looks for enough each time chores are due, not each turn.
 func (cl *Client) runUntil(ctx context.Context, d time.Duration, enough func() bool) error {
 	end := time.Now().Add(d)
@@ -183,11 +228,16 @@ func (cl *Client) Cut(n int) {
 			return
 		}
 		if c.state == open && c.reads() && !c.cutting {
-			c.cutting, c.due = true, cl.now
-			cl.cuts++
+			cl.toCut(c)
 			n--
 		}
 	}
+}
+
+// toCut has c cut its connection at the next bytes that come.
+func (cl *Client) toCut(c *conn) {
+	c.cutting, c.due, c.cutAt = true, cl.now, 0
+	cl.cuts++
 }
 
 // Gone is how many streams have ended for good.
@@ -308,8 +358,7 @@ func (cl *Client) doChores() {
 		case c.cutting && cl.now > c.due+cutWithin:
 			cl.drop(c, &cl.tally.counts.Cut, true)
 		case c.kind == Reconnecting && !c.cutting && cl.cfg.ReconnectEvery > 0 && cl.now >= c.due:
-			c.cutting = true
-			cl.cuts++
+			cl.toCut(c)
 		}
 	}
 }
@@ -328,6 +377,9 @@ func (cl *Client) handle(c *conn, events uint32) error {
 		}
 	default:
 		cl.read(c, readBytes)
+		if c.cutAt > 0 && c.events >= c.cutAt && c.state == open {
+			cl.toCut(c)
+		}
 	}
 	return nil
 }

@@ -38,6 +38,15 @@ func (*Client) Cut(int) {}
 // Gone needs Linux.
 func (*Client) Gone() int { return 0 }
 
+// Live needs Linux.
+func (*Client) Live() int { return 0 }
+
+// Short needs Linux.
+func (*Client) Short([]int64) int { return 0 }
+
+// CompareKeys needs Linux.
+func (*Client) CompareKeys(*Changes) {}
+
 // Window needs Linux.
 func (*Client) Window() Window { return Window{} }
 

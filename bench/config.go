@@ -38,6 +38,11 @@ type Config struct {
 	Reconnecting   int
 	ReconnectEvery time.Duration
 
+	// CutOnce streams, the first ones, cut their connection once, at any byte
+	// behind their first 1 to CutBefore events, and come back.
+	CutOnce   int
+	CutBefore int64
+
 	// Reopen makes normal streams come back, too, when the server ends them.
 	Reopen bool
 	// RetryMax bounds the time before a stream comes back, which is what the
@@ -50,6 +55,11 @@ type Config struct {
 	// Verify checks ids and that every record comes once, in partition order,
 	// and with {user} in the URL that it is for the stream's user.
 	Verify bool
+	// Keys, if not 0, says that the records are those of Changes with so many
+	// keys, and that a stream gets the state of all of them and what changes
+	// then: what each stream has of each key is kept, to be compared. At most
+	// KeyStatesMax of all streams.
+	Keys int64
 	// AnyUser says that streams may get the records of any user.
 	AnyUser bool
 	// OtherIDs says that event ids are not of the form of readID, and not to be
@@ -110,6 +120,10 @@ func (cfg *Config) prepare() (target, error) {
 	case cfg.Stalled < 0 || cfg.Slow < 0 || cfg.Reconnecting < 0,
 		cfg.Stalled+cfg.Slow+cfg.Reconnecting > cfg.Conns:
 		return t, fmt.Errorf("%d stalled, %d slow and %d reconnecting streams of %d", cfg.Stalled, cfg.Slow, cfg.Reconnecting, cfg.Conns)
+	case cfg.CutOnce < 0 || cfg.CutOnce > cfg.Conns || cfg.CutOnce > 0 && cfg.CutBefore < 1:
+		return t, fmt.Errorf("%d of %d streams cut before event %d", cfg.CutOnce, cfg.Conns, cfg.CutBefore)
+	case cfg.Keys < 0 || cfg.Keys > KeyStatesMax/int64(cfg.Conns):
+		return t, fmt.Errorf("%d keys of %d streams: want at most %d together", cfg.Keys, cfg.Conns, KeyStatesMax)
 	case cfg.Slow > 0 && cfg.SlowRate < 1:
 		return t, fmt.Errorf("slow streams at %d bytes a second", cfg.SlowRate)
 	}

@@ -40,10 +40,11 @@ type conn struct {
 	turn    int32 // counts the connections, to know an epoll event of an older one
 	state   connState
 	kind    Kind
-	watched bool // by epoll
-	settled bool // counted in the client's settled
-	gone    bool // for good
-	cutting bool // at the next bytes that come
+	watched bool  // by epoll
+	settled bool  // counted in the client's settled
+	gone    bool  // for good
+	cutting bool  // at the next bytes that come
+	cutAt   int64 // events, then it cuts; 0: by no number
 
 	due    time.Duration // closed: when to come back; connecting and asked: when that began; open: when to cut, or when the allowance was counted
 	allows int           // bytes a slow stream may read now
@@ -63,6 +64,9 @@ func (cl *Client) connect(i int32) error {
 		return fmt.Errorf("stream %d: socket: %w", i, err)
 	}
 	c.fd, c.state, c.due = fd, connecting, time.Since(cl.start)
+	if c.began == 0 {
+		c.began = c.due
+	}
 	c.reset()
 	cl.opening++
 	to := &unix.SockaddrInet4{Port: cl.to.addr.Port, Addr: [4]byte(cl.to.addr.IP.To4())}

@@ -23,6 +23,9 @@ type tally struct {
 	latency histogram // of the measured part, the slice under way apart
 	slice   histogram // of the slice of time that is under way
 	opening histogram // from connect(2) to the response head
+	first   histogram // of streams with keys: from the first connect(2) to the first record
+	live    histogram // and to the event that they have caught up
+	start   time.Time // of the client's clock
 	turns   histogram // how long the client worked between two waits
 
 	// measuring says that latencies count; now is the clock when the bytes
@@ -39,7 +42,8 @@ func (t *tally) fault(format string, args ...any) {
 }
 
 // judge counts and checks the events of one stream, across its connections. It
-// is the stream's sink.
+// is the stream's sink. A stream either gets every record, each once, or with
+// keys the latest one of each; see Config.Keys.
 type judge struct {
 	tally   *tally
 	stream  int   // its number, for fault texts
@@ -48,6 +52,10 @@ type judge struct {
 	sample  bool
 	events  int64
 	marks   []mark // by partition
+
+	keys  []keyState    // what it has, by key; nil without Config.Keys
+	began time.Duration // when it connected first
+	live  bool          // it was told once that it has caught up
 }
 
 func (j *judge) comment() { j.tally.counts.Comments++ }
@@ -66,6 +74,7 @@ func (j *judge) event(e *event) {
 		for i := range j.marks {
 			j.marks[i].restart()
 		}
+		clear(j.keys)
 		return
 	case skippedName:
 		n.Skipped++
@@ -74,10 +83,15 @@ func (j *judge) event(e *event) {
 		return
 	case deleteName:
 		n.Deletes++
+		if j.keys != nil {
+			j.removeKey(e)
+			return
+		}
 		j.checkID(e)
 		return
 	case liveName:
 		n.Live++
+		j.heardLive()
 		return
 	case otherName:
 		n.Named++
@@ -85,6 +99,10 @@ func (j *judge) event(e *event) {
 	}
 	n.Events++
 	j.events++
+	if j.keys != nil {
+		j.putKey(e) // when it was due says nothing: most are older than the stream
+		return
+	}
 	if j.sample && j.tally.measuring && e.ok {
 		j.tally.slice.record(time.Duration(j.tally.now - e.payload.Time))
 	}

@@ -16,7 +16,7 @@ type Payload struct {
 	Partition int32
 	Seq       int64 // counts the records of the partition, or of the user, from 0, without a gap
 	Time      int64 // nanoseconds since 1970 when the record was due to be sent
-	User      int64 // whom the record is for, from 1; 0: for everyone
+	User      int64 // whom the record is for, or of Changes the number of its key, from 1; 0: for everyone
 }
 
 var (

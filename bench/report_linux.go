@@ -96,6 +96,8 @@ func (cl *Client) Result() Result {
 		OpenSeconds: cl.openFor.Seconds(),
 		OpensPerSec: perSecond(int64(len(cl.conns)), cl.openFor),
 		OpeningMS:   cl.tally.opening.summary(),
+		FirstMS:     cl.tally.first.summary(),
+		LiveMS:      cl.tally.live.summary(),
 		Seed:        cl.cfg.Seed,
 		Counts:      cl.tally.counts,
 		Groups:      cl.groups(),

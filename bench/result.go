@@ -25,6 +25,12 @@ type Counts struct {
 	Malformed  int64 `json:"malformed"`  // streams given up for broken framing
 	Refused    int64 `json:"refused"`    // answers that make a browser give up: not 200, not text/event-stream
 
+	// Of the keys of all streams; see Config.Keys.
+	Stale   int64 `json:"stale,omitempty"`   // records that came after a later one of their key
+	Wrong   int64 `json:"wrong,omitempty"`   // keys that a stream has another record of than the latest
+	Lacking int64 `json:"lacking,omitempty"` // keys that it does not have
+	Undead  int64 `json:"undead,omitempty"`  // keys that it has though they are deleted
+
 	Opened       int64 `json:"opened"`        // streams, reconnections included
 	ConnectFails int64 `json:"connect_fails"` // no connection, or closed before the response head
 	EndedClean   int64 `json:"ended_clean"`   // by the server, with the last chunk
@@ -35,8 +41,11 @@ type Counts struct {
 
 // Faults is how many things a verified run must not show.
 func (c *Counts) Faults() int64 {
-	return c.Gaps + c.Duplicates + c.Reordered + c.Foreign + c.BadIDs + c.Unreadable + c.Malformed + c.Refused
+	return c.Gaps + c.Duplicates + c.Reordered + c.Foreign + c.BadIDs + c.Unreadable + c.Malformed + c.Refused + c.KeyFaults()
 }
+
+// KeyFaults is how many keys of all streams are not as they should be.
+func (c *Counts) KeyFaults() int64 { return c.Stale + c.Wrong + c.Lacking + c.Undead }
 
 // Group sums up the streams of one behaviour.
 type Group struct {
@@ -65,7 +74,9 @@ type Result struct {
 	Conns       int            `json:"conns"`
 	OpenSeconds float64        `json:"open_s"` // until every stream had its response head
 	OpensPerSec float64        `json:"opens_per_s"`
-	OpeningMS   Latency        `json:"opening_ms"` // from connect(2) to the response head, reconnections included
+	OpeningMS   Latency        `json:"opening_ms"`        // from connect(2) to the response head, reconnections included
+	FirstMS     Latency        `json:"first_ms,omitzero"` // of streams with keys: from the first connect(2) to the first record
+	LiveMS      Latency        `json:"live_ms,omitzero"`  // and to the event that they have caught up
 	Seed        uint64         `json:"seed"`
 	Counts      Counts         `json:"counts"` // since the start
 	Groups      map[Kind]Group `json:"groups"`

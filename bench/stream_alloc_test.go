@@ -30,3 +30,28 @@ func TestFeedAllocatesNothing(t *testing.T) {
 		t.Errorf("%+v, want 1000 events and no fault: %q", n, j.tally.faults)
 	}
 }
+
+func TestKeysAllocateNothing(t *testing.T) {
+	const keys = 1002
+	j := &judge{tally: &tally{verify: true, ids: true, measuring: true}, keys: make([]keyState, keys+1)}
+	s := &stream{out: j}
+	frames := [][]byte{[]byte(testHead)}
+	for n := range int64(keys) {
+		frames = append(frames, []byte(chunk(keyRecord(2*n, n+1, 0))+chunk(keyDelete(2*n+1, n+1))))
+	}
+	i := 0
+	feed := func() {
+		if s.feed(frames[i]) != nil {
+			t.Fatal("the stream is broken")
+		}
+		i++
+	}
+	feed()
+	feed()
+	if allocs := testing.AllocsPerRun(1000, feed); allocs != 0 {
+		t.Errorf("%v allocations for two events, want none", allocs)
+	}
+	if n := j.tally.counts; n.Faults() != 0 || n.Events < 1000 || n.Deletes < 1000 {
+		t.Errorf("%+v, want 1000 events and no fault: %q", n, j.tally.faults)
+	}
+}

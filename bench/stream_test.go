@@ -37,6 +37,18 @@ func record(partition int32, seq int64) string {
 	return fmt.Sprintf("id: v1:%d-%d~ab3f9\ndata: %s\n\n", partition, 100+seq, payload)
 }
 
+// keyRecord is the event of a record of a key, in partition 0.
+func keyRecord(offset, key, seq int64) string {
+	p := Payload{Seq: seq, Time: 1, User: key}.Append(nil, 0)
+	return fmt.Sprintf("id: v1:0-%d~ab3f9\ndata: %s\n\n", offset, p)
+}
+
+func keyDelete(offset, key int64) string {
+	return fmt.Sprintf("id: v1:0-%d~ab3f9\nevent: delete\ndata: %d\n\n", offset, key)
+}
+
+const liveEvent = "event: live\ndata: {}\n\n"
+
 // readAll feeds input in pieces and returns what was read, and the error.
 func readAll(pieces ...string) (s *stream, got []string, err error) {
 	r := &recorder{}

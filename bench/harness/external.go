@@ -2,7 +2,7 @@ package harness
 
 import (
 	"context"
-	"errors"
+	"fmt"
 )
 
 // External is a server that runs already.
@@ -20,8 +20,8 @@ func (e External) Target() Target {
 	return Target{
 		Name: e.Name, Checks: e.Checks,
 		Start: func(_ context.Context, s *Setup) (*Server, error) {
-			if s.Scenario == Ingest {
-				return nil, errors.New("ingest measures a start, and this server runs already")
+			if s.Scenario == Ingest || s.Scenario == Snapshot {
+				return nil, fmt.Errorf("%s measures a server that starts behind what is published, and this one runs already", s.Scenario)
 			}
 			publisher, err := StartPublisher(s, e.Brokers)
 			if err != nil {

@@ -87,6 +87,10 @@ func TestScenarios(t *testing.T) {
 		{"slow", func(s *harness.Spec) { s.Rate, s.Stalled = 100, 5 }, "calm_p99_ms p99_ms slow_p99_ratio", 15 * 80},
 		{"soak", func(s *harness.Spec) { s.Rate, s.Churn = 100, duration(50*time.Millisecond) }, "reconnects rss_mb", 20 * 50},
 		{"ingest", func(s *harness.Spec) { s.Records = 5000 }, "records_per_s records_per_cpu_s", 0},
+		{
+			"snapshot", func(s *harness.Spec) { s.Keys, s.Rate, s.Partitions = 3000, 300, 3 },
+			"load_s byte_p50_ms first_p99_ms live_p50_s live_max_s mb_per_s table_mb rss_before_mb rss_mb reconnects", 20 * 2500,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &measure(t, tt.name, tt.name == "keyed", tt.change).Runs[0]
@@ -104,6 +108,15 @@ func TestSaturate(t *testing.T) {
 	}).Runs[0]
 	if len(r.Steps) == 0 || r.Steps[0].Rate != 100 || r.Steps[0].Broke == "" && r.Figures["rate_max"] < 100 {
 		t.Errorf("steps %+v, figures %v", r.Steps, r.Figures)
+	}
+}
+
+// TestSnapshotOfTheWrongServer: one that gives no state is not waited for.
+func TestSnapshotOfTheWrongServer(t *testing.T) {
+	spec, _ := harness.Default("snapshot")
+	p := harness.Plan{Spec: spec, Runs: 1, Tailcast: testkit.Build(t, "tailcast/cmd/tailcast"), Targets: []harness.Target{harness.FloorTarget()}}
+	if _, err := p.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "latest record of each key") {
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -155,6 +168,8 @@ func TestSpecErrors(t *testing.T) {
 		{"slow", func(s *harness.Spec) { s.Stalled = s.Streams }, "--stalled: 10000"},
 		{"storm", func(s *harness.Spec) { s.Behind = 0 }, "--behind: 0"},
 		{"ingest", func(s *harness.Spec) { s.Records = 0 }, "--records: 0"},
+		{"snapshot", func(s *harness.Spec) { s.Keys = 0 }, "--keys: 0"},
+		{"snapshot", func(s *harness.Spec) { s.Keys = 300_000 }, "--keys: 300000 of 1000 streams"},
 	} {
 		spec, err := harness.Default(tt.scenario)
 		if err != nil {

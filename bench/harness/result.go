@@ -108,6 +108,10 @@ func (r *Run) published(p bench.Published) {
 	sum.Seconds += p.Seconds
 	sum.Partitions = p.Partitions // they count from the start
 	sum.BehindMS = max(sum.BehindMS, p.BehindMS)
+}
+
+// late says that latencies are not to be trusted if records were late.
+func (r *Run) late(p bench.Published) {
 	if p.BehindMS > behindMaxMS {
 		r.invalid("a record was published %.0f ms late", p.BehindMS)
 	}
@@ -171,7 +175,7 @@ func (r *Run) judge(n *bench.Counts, c *Checks) {
 		r.Faults += n.Unreadable
 	}
 	if c.Exact {
-		r.Faults += n.Gaps + n.Duplicates + n.Reordered
+		r.Faults += n.Gaps + n.Duplicates + n.Reordered + n.KeyFaults()
 	}
 	if c.IDs {
 		r.Faults += n.BadIDs + n.Resyncs

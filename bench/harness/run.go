@@ -82,12 +82,19 @@ func (r *run) config() bench.Config {
 	}
 }
 
-// open opens every stream and takes the figures of an idle server.
-func (r *run) open(cfg bench.Config) (err error) {
+// prepare makes the client, and takes the state of the server before its first
+// stream.
+func (r *run) prepare(cfg bench.Config) (err error) {
 	if r.client, err = bench.New(cfg); err != nil {
 		return err
 	}
-	if r.out.Before, err = r.watch.quiet(r.ctx); err != nil {
+	r.out.Before, err = r.watch.quiet(r.ctx)
+	return err
+}
+
+// open opens every stream and takes the figures of an idle server.
+func (r *run) open(cfg bench.Config) (err error) {
+	if err := r.prepare(cfg); err != nil {
 		return err
 	}
 	r.doing(fmt.Sprintf("opening %d streams", cfg.Conns), 0)
@@ -124,23 +131,30 @@ func (r *run) publish(o bench.Order) (wait func() error) {
 		end <- err
 	}()
 	return func() error {
-		var err error
-		ended := false
-		within := 3*drainWithin + time.Duration(float64(o.Count)/max(o.Rate, 1)*float64(time.Second))
-		waitErr := r.client.RunUntil(r.ctx, within, func() bool {
-			select {
-			case err = <-end:
-				ended = true
-			default:
-			}
-			return ended
-		})
-		if err = errors.Join(err, waitErr); err != nil {
-			return fmt.Errorf("publisher: %w", err)
+		if err := r.await(end, time.Duration(float64(o.Count)/max(o.Rate, 1)*float64(time.Second))); err != nil {
+			return err
 		}
 		r.out.published(done)
+		r.out.late(done)
 		return nil
 	}
+}
+
+// await reads until the publisher ends, which takes about the time d.
+func (r *run) await(end <-chan error, d time.Duration) (err error) {
+	ended := false
+	waitErr := r.client.RunUntil(r.ctx, 3*drainWithin+d, func() bool {
+		select {
+		case err = <-end:
+			ended = true
+		default:
+		}
+		return ended
+	})
+	if err = errors.Join(err, waitErr); err != nil {
+		return fmt.Errorf("publisher: %w", err)
+	}
+	return nil
 }
 
 // measured reads for the time d and takes the figures of that time.

@@ -23,6 +23,7 @@ const (
 	Ingest   Scenario = "ingest"
 	Latency  Scenario = "latency"
 	Soak     Scenario = "soak"
+	Snapshot Scenario = "snapshot"
 )
 
 // scenario is what the harness knows of a scenario.
@@ -105,6 +106,12 @@ func scenarios() []scenario {
 			Spec{Rate: 8, For: seconds(20 * 60), Churn: seconds(60)},
 			append([]string{"churn"}, streaming...), false, (*run).soak,
 		},
+		{
+			Snapshot, "all streams come at once for the latest record of each key, half cut off in the middle",
+			Spec{Streams: 1000, Keys: 100_000, Rate: 100, Opening: 2000},
+			[]string{"streams", "keys", "rate", "opening"},
+			false, (*run).snapshot,
+		},
 	}
 }
 
@@ -144,7 +151,7 @@ func Default(name string) (Spec, error) {
 	s.Settle, s.Warm, s.For = cmp.Or(d.Settle, s.Settle), cmp.Or(d.Warm, s.Warm), cmp.Or(d.For, s.For)
 	s.Sample, s.Opening = cmp.Or(d.Sample, s.Sample), cmp.Or(d.Opening, s.Opening)
 	s.P99, s.Steps = d.P99, d.Steps
-	s.Behind, s.Stalled, s.Records, s.Churn = d.Behind, d.Stalled, d.Records, d.Churn
+	s.Behind, s.Stalled, s.Records, s.Churn, s.Keys = d.Behind, d.Stalled, d.Records, d.Churn, d.Keys
 	return s, nil
 }
 

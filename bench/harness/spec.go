@@ -3,6 +3,8 @@ package harness
 import (
 	"fmt"
 	"time"
+
+	"tailcast/bench"
 )
 
 // Spec is what is measured. Fixed once a plan runs.
@@ -23,6 +25,7 @@ type Spec struct {
 	Behind  int      `json:"behind,omitempty"`  // storm: records published while the streams are away
 	Stalled int      `json:"stalled,omitempty"` // slow: streams, of all, that stop to read
 	Records int64    `json:"records,omitempty"` // ingest: records to read
+	Keys    int64    `json:"keys,omitempty"`    // snapshot: keys of the compacted topic
 	Codec   string   `json:"codec"`             // compression of the records
 	Churn   Duration `json:"churn,omitempty"`   // soak: how long a stream stays, on average
 }
@@ -34,6 +37,18 @@ func (s *Spec) Users() int64 {
 		return int64(s.Streams)
 	}
 	return 0
+}
+
+// backlog is how many records are published before the server is started.
+func (s *Spec) backlog() int64 {
+	switch s.Scenario {
+	case Ingest:
+		return s.Records
+	case Snapshot:
+		return s.Keys
+	default:
+		return 0
+	}
 }
 
 // Bounds of a specification. They are far beyond what one machine takes, and
@@ -74,11 +89,15 @@ func (s *Spec) Check() error {
 		{"behind", float64(s.Behind), 1, recordsMax},
 		{"stalled", float64(s.Stalled), 1, float64(s.Streams - 1)},
 		{"records", float64(s.Records), 1, recordsMax},
+		{"keys", float64(s.Keys), 1, recordsMax},
 		{"churn", s.Churn.Seconds(), 0.01, day},
 	} {
 		if used[b.flag] && (b.v < b.min || b.v > b.max) {
 			return fmt.Errorf("--%s: %v is outside %v to %v", b.flag, b.v, b.min, b.max)
 		}
+	}
+	if used["keys"] && s.Keys > bench.KeyStatesMax/int64(s.Streams) {
+		return fmt.Errorf("--keys: %d of %d streams are more than the %d together that are compared", s.Keys, s.Streams, bench.KeyStatesMax)
 	}
 	return nil
 }

@@ -52,10 +52,15 @@ func (g Gateway) start(ctx context.Context, s *Setup) (*Server, error) {
 		"serve", "--kafka-brokers", strings.Join(brokers, ","),
 		"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json", "--drain-delay", "0s",
 	}
-	path := "/events"
-	if s.Users() > 0 {
-		path = "/users/{user}"
-		file, err := s.File("tailcast.yaml", fmt.Sprintf(usersConfig, s.Topic))
+	path, config := "/events", ""
+	switch {
+	case s.Users() > 0:
+		path, config = "/users/{user}", usersConfig
+	case s.Scenario == Snapshot:
+		path, config = "/snapshot", snapshotConfig
+	}
+	if config != "" {
+		file, err := s.File("tailcast.yaml", fmt.Sprintf(config, s.Topic))
 		if err != nil {
 			return nil, err
 		}
@@ -63,11 +68,13 @@ func (g Gateway) start(ctx context.Context, s *Setup) (*Server, error) {
 	} else {
 		args = append(args, "--route", path+"="+s.Topic)
 	}
-	if n := s.Records; s.Scenario == Ingest {
+	if n := s.backlog(); n > 0 {
 		if _, err := publisher.Publish(ctx, bench.Order{Count: n}); err != nil {
 			return nil, err
 		}
-		args = append(args, "--warmup", strconv.FormatInt(1+n/int64(s.Partitions), 10))
+	}
+	if s.Scenario == Ingest {
+		args = append(args, "--warmup", strconv.FormatInt(1+s.Records/int64(s.Partitions), 10))
 	}
 	began := time.Now()
 	args = append(args, g.Args...)
@@ -98,6 +105,14 @@ const usersConfig = `routes:
       - key: "{user}"
 `
 
+// snapshotConfig is a route whose streams begin with the latest record of each
+// key.
+const snapshotConfig = `routes:
+  - path: /snapshot
+    topic: %s
+    start: snapshot
+`
+
 // serving is the line of its log in which tailcast says where it listens.
 type serving struct {
 	Msg    string `json:"msg"`
@@ -118,7 +133,11 @@ func (at *serving) find(log string) error {
 // StartBroker starts a broker with the plan's topic on the processors of the
 // load, and returns its address.
 func StartBroker(s *Setup) (addr string, err error) {
-	p, err := s.Command(OnLoad, s.Tailcast, "bench", "broker", "--topic", s.Topic, "--partitions", strconv.Itoa(s.Partitions))
+	args := []string{"bench", "broker", "--topic", s.Topic, "--partitions", strconv.Itoa(s.Partitions)}
+	if s.Scenario == Snapshot {
+		args = append(args, "--compacted")
+	}
+	p, err := s.Command(OnLoad, s.Tailcast, args...)
 	if err != nil {
 		return "", err
 	}
@@ -130,7 +149,8 @@ func StartBroker(s *Setup) (addr string, err error) {
 func StartPublisher(s *Setup, brokers []string) (Publisher, error) {
 	p, err := s.Command(OnLoad, s.Tailcast, "bench", "publish", "--kafka-brokers", strings.Join(brokers, ","),
 		"--topic", s.Topic, "--partitions", strconv.Itoa(s.Partitions),
-		"--users", strconv.FormatInt(s.Users(), 10), "--size", strconv.Itoa(s.Size), "--codec", s.Codec)
+		"--users", strconv.FormatInt(s.Users(), 10), "--keys", strconv.FormatInt(s.Keys, 10),
+		"--size", strconv.Itoa(s.Size), "--codec", s.Codec)
 	if err != nil {
 		return nil, err
 	}

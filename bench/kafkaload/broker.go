@@ -9,11 +9,24 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// OpenBroker starts a broker on a loopback port, with one topic.
-func OpenBroker(topic string, partitions int) (*kfake.Cluster, error) {
-	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(int32(partitions), topic))
+// OpenBroker starts a broker on a loopback port, with one topic, which may be
+// compacted.
+func OpenBroker(topic string, partitions int, compacted bool) (*kfake.Cluster, error) {
+	broker, err := kfake.NewCluster(kfake.NumBrokers(1))
 	if err != nil {
 		return nil, fmt.Errorf("start a broker: %w", err)
 	}
+	configs := map[string]string{}
+	if compacted {
+		configs[cleanupPolicy] = compact
+	}
+	if err := broker.CreateTopic(topic, int32(partitions), configs); err != nil {
+		broker.Close()
+		return nil, fmt.Errorf("make topic %s: %w", topic, err)
+	}
 	return broker, nil
 }
+
+// cleanupPolicy is the topic setting that has brokers keep the latest record of
+// each key, when it is compact.
+const cleanupPolicy, compact = "cleanup.policy", "compact"

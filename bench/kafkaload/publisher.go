@@ -30,6 +30,7 @@ type Config struct {
 	Topic      string
 	Partitions int    // to write to, from 0
 	Users      int64  // records for so many users in turn, by key; 0: for everyone
+	Keys       int64  // the records of bench.Changes with so many keys, into a compacted topic that is empty; 0: those of Users
 	Size       int    // bytes of a value
 	Codec      string // none, gzip, snappy, lz4 or zstd
 	// Create creates the topic unless it exists.
@@ -41,7 +42,8 @@ type Publisher struct {
 	cfg    Config
 	client *kgo.Client
 	seq    bench.Sequence
-	made   bool // the topic was looked after
+	keys   bench.Changes // with Config.Keys
+	made   bool          // the topic was looked after
 
 	mu    sync.Mutex // guards what follows; the producer calls back from its own goroutine
 	total bench.Published
@@ -79,6 +81,7 @@ func NewPublisher(cfg Config) (*Publisher, error) {
 	return &Publisher{
 		cfg: cfg, client: client,
 		seq:   bench.Sequence{Partitions: cfg.Partitions, Users: cfg.Users},
+		keys:  bench.Changes{Partitions: cfg.Partitions, Keys: cfg.Keys},
 		total: bench.Published{Partitions: make([]int64, cfg.Partitions)},
 	}, nil
 }
@@ -114,14 +117,22 @@ func (p *Publisher) Publish(ctx context.Context, o bench.Order) bench.Published 
 }
 
 func (p *Publisher) send(due time.Time) {
-	payload := p.seq.Next(due)
-	key := strconv.AppendInt([]byte("p"), int64(payload.Partition), 10)
+	payload, deleted := p.next(due)
+	rec := &kgo.Record{Key: strconv.AppendInt([]byte("p"), int64(payload.Partition), 10), Partition: payload.Partition}
 	if payload.User > 0 {
-		key = strconv.AppendInt(key[:0], payload.User, 10)
+		rec.Key = strconv.AppendInt(rec.Key[:0], payload.User, 10)
 	}
-	p.client.Produce(context.Background(), &kgo.Record{
-		Key: key, Value: payload.Append(make([]byte, 0, p.cfg.Size), p.cfg.Size), Partition: payload.Partition,
-	}, p.acknowledged)
+	if !deleted {
+		rec.Value = payload.Append(make([]byte, 0, p.cfg.Size), p.cfg.Size)
+	}
+	p.client.Produce(context.Background(), rec, p.acknowledged)
+}
+
+func (p *Publisher) next(due time.Time) (payload bench.Payload, deleted bool) {
+	if p.cfg.Keys > 0 {
+		return p.keys.Next(due)
+	}
+	return p.seq.Next(due), false
 }
 
 func (p *Publisher) acknowledged(r *kgo.Record, err error) {
@@ -146,7 +157,11 @@ func (p *Publisher) create(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, giveUpAfter)
 	defer cancel()
 	if p.cfg.Create {
-		_, err := kadm.NewClient(p.client).CreateTopic(ctx, int32(p.cfg.Partitions), 1, nil, p.cfg.Topic)
+		configs := map[string]*string{}
+		if p.cfg.Keys > 0 {
+			configs[cleanupPolicy] = new(compact)
+		}
+		_, err := kadm.NewClient(p.client).CreateTopic(ctx, int32(p.cfg.Partitions), 1, configs, p.cfg.Topic)
 		if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
 			return fmt.Errorf("create topic %s: %w", p.cfg.Topic, err)
 		}

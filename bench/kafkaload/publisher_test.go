@@ -3,6 +3,7 @@ package kafkaload_test
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ type value struct {
 // by partition.
 func publish(t *testing.T, cfg kafkaload.Config, n int, orders ...bench.Order) map[int32][]*kgo.Record {
 	t.Helper()
-	broker, err := kafkaload.OpenBroker("other", 1)
+	broker, err := kafkaload.OpenBroker("other", 1, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,6 +112,32 @@ func TestPublishForUsers(t *testing.T) {
 		if !slices.Equal(seqs[key], []int64{0, 1, 2}) {
 			t.Errorf("user %s got %v, want 0, 1, 2", key, seqs[key])
 		}
+	}
+}
+
+// TestPublishChanges shows that a compacted topic gets the records of
+// bench.Changes, each in the partition of its key.
+func TestPublishChanges(t *testing.T) {
+	const keys, n = 20, 300
+	got := publish(t, kafkaload.Config{Partitions: 3, Keys: keys, Size: 100, Codec: "none"}, n, bench.Order{Count: keys}, bench.Order{Count: n - keys})
+	changes := bench.Changes{Keys: keys, Partitions: 3}
+	var at [3]int
+	deletes := 0
+	for range n {
+		p, deleted := changes.Next(time.Time{})
+		r := got[p.Partition][at[p.Partition]]
+		at[p.Partition]++
+		if string(r.Key) != strconv.FormatInt(p.User, 10) || deleted != (r.Value == nil) {
+			t.Errorf("record %d of partition %d: key %s, value %s; want %+v, deleted: %t", r.Offset, r.Partition, r.Key, r.Value, p, deleted)
+		}
+		if deleted {
+			deletes++
+		} else if v := read(t, r); v.U != p.User || v.Seq != p.Seq {
+			t.Errorf("record %d of partition %d is %+v, want %+v", r.Offset, r.Partition, v, p)
+		}
+	}
+	if deletes == 0 {
+		t.Error("nothing was deleted")
 	}
 }
 

@@ -68,6 +68,9 @@ func Describe(s *harness.Spec) string {
 	case uses("rate"):
 		add("%s records a second", number(s.Rate))
 	}
+	if uses("keys") {
+		add("%s keys", number(float64(s.Keys)))
+	}
 	if uses("records") {
 		add("%s records", number(float64(s.Records)))
 	}

@@ -88,6 +88,7 @@ func (o *benchOptions) specFlags(f *pflag.FlagSet) {
 	all.IntVar(&s.Size, "size", s.Size, "bytes of a record's value")
 	all.StringVar(&s.Codec, "codec", s.Codec, "compression of the records: none, gzip, snappy, lz4 or zstd")
 	all.Int64Var(&s.Records, "records", s.Records, "records to read")
+	all.Int64Var(&s.Keys, "keys", s.Keys, "keys of the compacted topic")
 	all.IntVar(&s.Behind, "behind", s.Behind, "records published while the streams are away")
 	all.IntVar(&s.Stalled, "stalled", s.Stalled, "streams, of all, that stop to read")
 	all.Var(durationFlag{&s.Churn}, "churn", "how long a stream stays, on average")

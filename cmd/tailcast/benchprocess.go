@@ -26,10 +26,11 @@ func benchBroker(ctx context.Context, args []string, in io.Reader, out io.Writer
 	f := pflag.NewFlagSet("broker", pflag.ContinueOnError)
 	topic := f.String("topic", harness.Topic, "topic to make")
 	partitions := f.Int("partitions", 1, "its partitions")
+	compacted := f.Bool("compacted", false, "brokers keep the latest record of each key")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
-	broker, err := kafkaload.OpenBroker(*topic, *partitions)
+	broker, err := kafkaload.OpenBroker(*topic, *partitions, *compacted)
 	if err != nil {
 		return err
 	}
@@ -49,6 +50,7 @@ func benchPublish(ctx context.Context, args []string, in io.Reader, out io.Write
 	f.StringVar(&cfg.Topic, "topic", harness.Topic, "topic to write to, made unless it exists")
 	f.IntVar(&cfg.Partitions, "partitions", 1, "partitions to write to")
 	f.Int64Var(&cfg.Users, "users", 0, "records are for so many users in turn; 0: for everyone")
+	f.Int64Var(&cfg.Keys, "keys", 0, "records are the changes of a table of so many keys; 0: those for users")
 	f.IntVar(&cfg.Size, "size", 200, "bytes of a value")
 	f.StringVar(&cfg.Codec, "codec", "none", "compression")
 	cfg.Create = true

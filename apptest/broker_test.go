@@ -23,6 +23,7 @@ type broker struct {
 	addr  string
 	start func() // with what it had
 	stop  func() // without a word to its clients
+	clean func() // compacts what is to be compacted; nil: it does so by itself, behind the newest records
 
 	t        testing.TB
 	producer *kgo.Client
@@ -75,6 +76,7 @@ func fakeCluster(t testing.TB) (b *broker, running func() *kfake.Cluster) {
 			cluster = nil
 		}
 	}
+	b.clean = func() { cluster.Compact() }
 	t.Cleanup(func() { b.stop() })
 	return b, func() *kfake.Cluster { return cluster }
 }

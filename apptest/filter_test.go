@@ -131,14 +131,17 @@ func (fs filtered) ids() (all []string) {
 // would be taken for one of its next records.
 func TestFilters(t *testing.T) {
 	t.Parallel()
-	b := started(t, 2, "filtered")
-	one, two := filtering(t, b, "filtered"), filtering(t, b, "filtered")
+	filters(t, started(t, 2, "filtered"), "filtered")
+}
+
+func filters(t *testing.T, b *broker, topic string) {
+	one, two := filtering(t, b, topic), filtering(t, b, topic)
 	live := openFiltered(t, one, nil)
 	begin := live.ids()
-	all := b.round("filtered", 0, 200)
+	all := b.round(topic, 0, 200)
 	live.want(t, all, begin)
 	middle := live.ids()
-	all = append(all, b.round("filtered", len(all), 100)...)
+	all = append(all, b.round(topic, len(all), 100)...)
 	live.want(t, all, middle)
 
 	openFiltered(t, one, begin).want(t, all, begin)
@@ -159,7 +162,7 @@ func TestFilters(t *testing.T) {
 		fs.want(t, all, ids) // which is nothing
 	}
 	ids := [][]string{there.ids(), late.ids(), back.ids(), last.ids()}
-	all = append(all, b.round("filtered", len(all), 70)...)
+	all = append(all, b.round(topic, len(all), 70)...)
 	for i, fs := range []filtered{there, late, back, last} {
 		fs.want(t, all, ids[i])
 	}

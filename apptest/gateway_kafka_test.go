@@ -27,7 +27,7 @@ func TestKafka(t *testing.T) {
 	b := process(t)
 	for _, c := range []struct {
 		name       string
-		partitions int32 // of the topic; 0: there is none yet
+		partitions int32 // of the topic; 0: the test makes it
 		test       func(t *testing.T, b *broker, topic string)
 	}{
 		{"checked", 12, checked},
@@ -39,6 +39,11 @@ func TestKafka(t *testing.T) {
 		{"transactions", 1, transactions},
 		{"growth", 1, partitionGrowth},
 		{"missing", 0, topicMissingAtStart},
+		{"starts", 1, startPolicies},
+		{"filtered", 2, filters},
+		{"table", 0, snapshot},
+		{"old", 0, oldPosition},
+		{"forgotten", 0, forgottenDeletions},
 		{"recreated-at-once", 2, func(t *testing.T, b *broker, topic string) { topicRecreated(t, b, topic, true) }},
 		{"recreated-later", 2, func(t *testing.T, b *broker, topic string) { topicRecreated(t, b, topic, false) }},
 		{"broker-killed", 2, brokerKilled}, // last: the others need not wait for it

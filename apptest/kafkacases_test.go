@@ -37,7 +37,7 @@ var kafkaCases = []struct {
 	{"C15", "a start while a transaction is open", "apptest.transactions kafkatail.TestOpenTransaction kafkatail.TestHistoryOpenTransaction"},
 	{"C16", "offsets are missing, since the log is compacted", "apptest.compacted kafkatail.TestCompactionGaps kafkatail.TestHistoryCompacted"},
 	{"C17", "the last offsets are missing", "kafkatail.TestEndWithoutRecordsIsNoStall kafkatail.TestHistoryEndsInAHole kafkatail.kafkaCompaction"},
-	{"C18", "tombstones", "apptest.TestBytes kafkatail.TestRecordsAsTheyAre"},
+	{"C18", "tombstones", "apptest.TestBytes apptest.snapshot apptest.forgottenDeletions kafkatail.TestRecordsAsTheyAre"},
 	{"C19", "null and empty keys", "apptest.TestSSECases kafkatail.TestRecordsAsTheyAre"},
 	{"C21", "a record above the fetch size", "apptest.oversized kafkatail.TestRecordAboveFetchSize kafkatail.TestHistoryRecordAboveFetchSize"},
 	{"C22", "null, binary, duplicate and nameless headers", "apptest.TestBytes kafkatail.TestRecordsAsTheyAre"},

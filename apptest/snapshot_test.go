@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tailcast/internal/ssetest"
@@ -23,21 +24,106 @@ type table struct {
 	b     *broker
 	topic string
 	state map[string]string
+	ticks int // writes of compact
 }
 
-// compacted makes a topic of two partitions.
-func (b *broker) compacted(topic string) *table {
-	compact := "compact"
-	b.createWith(topic, 2, map[string]*string{"cleanup.policy": &compact})
-	return &table{b, topic, map[string]string{}}
+// segmentTime is after what time a broker begins another segment of a
+// compacted topic, with the next record. It compacts the segments before.
+const segmentTime = 200 * time.Millisecond
+
+// compacted makes a topic of two partitions, with more settings.
+func (b *broker) compacted(topic string, settings ...string) *table {
+	configs := map[string]*string{
+		"cleanup.policy": new("compact"), "min.cleanable.dirty.ratio": new("0.01"),
+		"segment.ms": new(strconv.FormatInt(segmentTime.Milliseconds(), 10)),
+	}
+	for _, s := range settings {
+		name, value, _ := strings.Cut(s, "=")
+		configs[name] = &value
+	}
+	b.createWith(topic, 2, configs)
+	return &table{b: b, topic: topic, state: map[string]string{}}
+}
+
+// compact has the broker compact everything that was written so far, and waits
+// until it has; then every key has one record there, and with forgotten no
+// tombstone.
+func (tb *table) compact(forgotten bool) {
+	b := tb.b
+	b.t.Helper()
+	ends, err := b.admin().ListEndOffsets(within(b.t), tb.topic)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var ticked time.Time
+	testkit.Eventually(b.t, patience, "compaction of "+tb.topic, func() bool {
+		if time.Since(ticked) > 2*segmentTime { // the newest segment is left alone
+			tb.ticks++
+			tb.write([]int{-1, -2}, strconv.Itoa(tb.ticks))
+			ticked = time.Now()
+		}
+		if b.clean != nil {
+			b.clean()
+		}
+		seen := map[string]bool{}
+		for _, r := range tb.read() {
+			if end, _ := ends.Lookup(tb.topic, r.Partition); r.Offset >= end.Offset {
+				continue
+			}
+			if seen[string(r.Key)] || forgotten && r.Value == nil {
+				return false
+			}
+			seen[string(r.Key)] = true
+		}
+		return true
+	})
+}
+
+// read returns what the broker has of the topic now.
+func (tb *table) read() (all []*kgo.Record) {
+	b := tb.b
+	b.t.Helper()
+	ends, err := b.admin().ListEndOffsets(within(b.t), tb.topic)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	cl := b.client(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{tb.topic: {0: kgo.NewOffset().AtStart(), 1: kgo.NewOffset().AtStart()}}))
+	defer cl.Close()
+	left := 0
+	ends.Each(func(o kadm.ListedOffset) {
+		if o.Offset > 0 {
+			left++
+		}
+	})
+	for left > 0 {
+		fetches := cl.PollFetches(within(b.t))
+		if err := fetches.Err(); err != nil {
+			b.t.Fatal(err)
+		}
+		for r := range fetches.RecordsAll() {
+			all = append(all, r)
+			if end, _ := ends.Lookup(tb.topic, r.Partition); r.Offset == end.Offset-1 { // the newest is never compacted away
+				left--
+			}
+		}
+	}
+	return all
 }
 
 // put writes keys from from to to with a value; none deletes them.
 func (tb *table) put(from, to int, value string) {
-	var recs []*kgo.Record
+	var keys []int
 	for i := from; i < to; i++ {
+		keys = append(keys, i)
+	}
+	tb.write(keys, value)
+}
+
+func (tb *table) write(keys []int, value string) {
+	var recs []*kgo.Record
+	for _, i := range keys {
 		key := "k" + strconv.Itoa(i)
-		r := &kgo.Record{Topic: tb.topic, Partition: int32(i % 2), Key: []byte(key)}
+		r := &kgo.Record{Topic: tb.topic, Partition: int32(i & 1), Key: []byte(key)}
 		if value == "" {
 			delete(tb.state, key)
 		} else {
@@ -112,9 +198,7 @@ func newPage() *page { return &page{state: map[string]string{}} }
 
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
-	b := fake(t)
-	b.start()
-	snapshot(t, b, "table")
+	snapshot(t, started(t, 1), "table")
 }
 
 // snapshot has pages read the state of a topic, whole, cut off in the middle
@@ -124,16 +208,17 @@ func snapshot(t *testing.T, b *broker, topic string) {
 	tb.put(0, 300, "old")
 	tb.put(0, 200, "new")
 	tb.put(50, 60, "")
+	tb.compact(false)
 	config := writeFile(t, "tailcast.yaml", fmt.Sprintf("routes:\n  - {path: /t, topic: %s, start: snapshot}\n  - {path: /t2, topic: %[1]s, start: snapshot}\n  - {path: /live, topic: %[1]s}\n", topic))
 	nodes := []*testkit.Server{ready(t, b, "--config", config), ready(t, b, "--config", config)}
 
 	whole := newPage()
 	first := whole.read(t, nodes[0], "/t", 10_000)
 	whole.want(t, first, tb)
-	if whole.events != 290+1 || whole.deletes+whole.resyncs != 0 {
-		t.Errorf("%d events for 290 keys, %d deletions, %d resyncs", whole.events, whole.deletes, whole.resyncs)
+	if whole.events != 290+2+1 || whole.deletes+whole.resyncs != 0 { // compact has written two
+		t.Errorf("%d events for 292 keys, %d deletions, %d resyncs", whole.events, whole.deletes, whole.resyncs)
 	}
-	if n := nodes[0].Metric(t, "tailcast_snapshot_keys"); n != 300 { // two routes, one table, with tombstones
+	if n := nodes[0].Metric(t, "tailcast_snapshot_keys"); n != 300+2 { // two routes, one table, with tombstones
 		t.Errorf("%v keys are held", n)
 	}
 
@@ -159,6 +244,7 @@ func snapshot(t *testing.T, b *broker, topic string) {
 	away.state, away.id = maps.Clone(whole.state), whole.id // it was live when it left
 	tb.put(0, 40, "last")
 	tb.put(200, 220, "")
+	tb.compact(false)
 	nodes[0].Kill(t)
 	nodes[0].Again(t)
 	nodes[0].Ready(t, patience)
@@ -183,17 +269,19 @@ func snapshot(t *testing.T, b *broker, topic string) {
 // so it is told so and gets everything.
 func TestSnapshotOfAnOldPosition(t *testing.T) {
 	t.Parallel()
-	b := fake(t)
-	b.start()
-	tb := b.compacted("old")
+	oldPosition(t, started(t, 1), "old")
+}
+
+func oldPosition(t *testing.T, b *broker, topic string) {
+	tb := b.compacted(topic)
 	var recs []*kgo.Record
 	for i := range 100 {
 		key := fmt.Sprint("k", i)
 		tb.state[key] = "old"
-		recs = append(recs, &kgo.Record{Topic: "old", Partition: int32(i % 2), Key: []byte(key), Value: []byte(key + "=old"), Timestamp: time.Now().Add(-48 * time.Hour)})
+		recs = append(recs, &kgo.Record{Topic: topic, Partition: int32(i % 2), Key: []byte(key), Value: []byte(key + "=old"), Timestamp: time.Now().Add(-48 * time.Hour)})
 	}
 	b.send(recs...)
-	s := ready(t, b, "--config", writeFile(t, "tailcast.yaml", "routes:\n  - {path: /t, topic: old, start: snapshot}\n"))
+	s := ready(t, b, "--config", writeFile(t, "tailcast.yaml", fmt.Sprintf("routes:\n  - {path: /t, topic: %s, start: snapshot}\n", topic)))
 	p := newPage()
 	p.read(t, s, "/t", 30).Close()
 	p.want(t, p.read(t, s, "/t", 1000), tb)
@@ -206,6 +294,34 @@ func TestSnapshotOfAnOldPosition(t *testing.T) {
 	p.want(t, p.read(t, s, "/t", 1000), tb)
 	if p.resyncs != 1 || p.events != 30+1+100+1+1 {
 		t.Errorf("at the end: %d resyncs, %d events", p.resyncs, p.events)
+	}
+}
+
+// TestSnapshotOfForgottenDeletions: what a page has was deleted while it was
+// away, and nobody has the deletions any more. It is told so.
+func TestSnapshotOfForgottenDeletions(t *testing.T) {
+	t.Parallel()
+	forgottenDeletions(t, started(t, 1), "forgotten")
+}
+
+func forgottenDeletions(t *testing.T, b *broker, topic string) {
+	tb := b.compacted(topic, "delete.retention.ms=0")
+	tb.put(0, 100, "old")
+	s := ready(t, b, "--config", writeFile(t, "tailcast.yaml", fmt.Sprintf("routes:\n  - {path: /t, topic: %s, start: snapshot}\n", topic)))
+	whole, cut := newPage(), newPage()
+	whole.want(t, whole.read(t, s, "/t", 1000), tb)
+	cut.read(t, s, "/t", 70).Close()
+	tb.put(0, 30, "")
+	tb.put(30, 40, "new")
+	tb.compact(true)
+	s.Kill(t)
+	s.Again(t)
+	s.Ready(t, patience)
+	for name, p := range map[string]*page{"whole": whole, "cut off": cut} {
+		p.want(t, p.read(t, s, "/t", 1000), tb)
+		if p.resyncs != 1 || p.deletes != 0 {
+			t.Errorf("%s: %d resyncs, %d deletions", name, p.resyncs, p.deletes)
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 func TestKafka(t *testing.T) {
 	k := &kafka{Cluster: kafkatest.Start(t, kafkatest.Options{Brokers: 3}), away: -1}
 	t.Run("Chaos", k.chaos)
+	t.Run("State", k.state)
 	t.Run("Recreated", k.recreated)
 	t.Run("UncleanElection", k.unclean)
 }
@@ -33,6 +34,21 @@ func (k *kafka) chaos(t *testing.T) {
 	})
 	r.o.faults = k.faults(r)
 	k.create(r, 3, nil)
+	r.play()
+}
+
+// state is TestState in front of brokers that compact the topic all the time,
+// aborted transactions and all.
+func (k *kafka) state(t *testing.T) {
+	r := newRun(t, options{
+		topic: "state", brokers: k.Addrs, parts: 3, grow: 6, clients: 40, rate: 600, keys: 400, compacted: true,
+		duration: 8 * time.Second, offline: 4 * time.Second, gateways: true, tend: k.tend,
+		kinds: stateful,
+	})
+	r.o.faults = k.faults(r)
+	k.create(r, 3, map[string]*string{
+		"cleanup.policy": new("compact"), "segment.ms": new("200"), "min.cleanable.dirty.ratio": new("0.01"),
+	})
 	r.play()
 }
 

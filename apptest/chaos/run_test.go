@@ -167,6 +167,9 @@ func (r *run) serve(i int) *testkit.Server {
 func (r *run) play() {
 	t := r.t
 	t.Helper()
+	for p := range r.o.parts {
+		r.anchor(int32(p))
+	}
 	for i := range 2 {
 		r.nodes = append(r.nodes, r.serve(i))
 		r.up = append(r.up, time.Time{})
@@ -223,6 +226,26 @@ func (r *run) play() {
 	}
 	t.Logf("played for %v", time.Since(began).Round(100*time.Millisecond))
 	r.compare()
+}
+
+// anchor writes the first record of a partition of a compacted topic, which
+// stays there: else an id from before everything that compaction has left is
+// believed by no gateway that was started since, and the client told so.
+func (r *run) anchor(p int32) {
+	r.t.Helper()
+	if !r.o.compacted {
+		return
+	}
+	cl := r.client()
+	testkit.Eventually(r.t, patience, fmt.Sprint("the first record of partition ", p), func() bool {
+		rec := &kgo.Record{Topic: r.o.topic, Partition: p, Key: []byte("first"), Value: fmt.Append(nil, "first ", p)}
+		if err := cl.ProduceSync(r.within(), rec).FirstErr(); err != nil {
+			cl.ForceMetadataRefresh() // that it is there is not known everywhere at once
+			return false
+		}
+		r.acked.add(rec)
+		return true
+	})
 }
 
 // newClient adds a client, which is yet to follow.
@@ -358,6 +381,7 @@ func (r *run) grow() bool {
 		r.count("growth failed", 1) // a broker was away
 		return false
 	}
+	r.anchor(int32(n - 1))
 	r.parts.Store(int32(n))
 	return true
 }

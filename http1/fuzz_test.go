@@ -195,7 +195,7 @@ func compare(t *testing.T, r *Request, req *http.Request) {
 		}
 	}
 	differ("method", string(r.MethodName), req.Method)
-	differ("version", fmt.Sprintf("HTTP/1.%d", r.Minor), req.Proto)
+	differ("version", fmt.Sprintf("1.%d", r.Minor), fmt.Sprintf("%d.%d", req.ProtoMajor, min(req.ProtoMinor, 1)))
 	differ("host", string(r.Host), req.Host)
 	if r.Form != FormAsterisk {
 		differ("query", string(r.Query), req.URL.RawQuery)

@@ -62,7 +62,7 @@ const (
 type Request struct {
 	Method     Method
 	Form       Form
-	Minor      uint8  // of the version: 0 or 1
+	Minor      uint8  // of the version: 0, or 1 for all above
 	Chunked    bool   // the body comes in chunks
 	Length     int64  // of the body as announced; 0 without one and when Chunked
 	MethodName []byte // as sent

@@ -38,16 +38,18 @@ func methodOf(name []byte) Method {
 	return MethodOther
 }
 
-// version reads HTTP/1.0 or HTTP/1.1: one digit, a dot, one digit, upper case.
+// version reads HTTP/1.x: one digit, a dot, one digit, upper case. A minor
+// version that is not there yet is read as 1.1, which it has to be compatible
+// with (RFC 9110 section 2.5).
 func (p *Parser) version(v []byte) error {
 	if len(v) != len("HTTP/1.1") || string(v[:5]) != "HTTP/" || v[6] != '.' ||
 		v[5] < '0' || v[5] > '9' || v[7] < '0' || v[7] > '9' {
 		return errVersion
 	}
-	if v[5] != '1' || v[7] > '1' {
+	if v[5] != '1' {
 		return errVersionHigh // also the preface of HTTP/2
 	}
-	p.minor = v[7] - '0'
+	p.minor = min(v[7]-'0', 1)
 	return nil
 }
 

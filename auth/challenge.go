@@ -21,6 +21,13 @@ const (
 // ChallengeType is the content type of an answer to a challenge.
 const ChallengeType = "application/x-challenge-response"
 
+// IsAnswer reports whether a Content-Type is that of an answer to a challenge,
+// in any case and with any parameters (RFC 9110 8.3.1).
+func IsAnswer(contentType []byte) bool {
+	kind, _, _ := bytes.Cut(contentType, []byte(";"))
+	return bytes.EqualFold(bytes.TrimRight(kind, " \t"), []byte(ChallengeType))
+}
+
 // The fields of an answer: the challenge it answers, and the mark of one that a
 // peer sent on, which is sent on no further.
 const (

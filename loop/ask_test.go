@@ -100,6 +100,34 @@ func TestRequestWaitsForAnAnswer(t *testing.T) {
 	}
 }
 
+// A HEAD is told what a GET would be, without content, and begins no stream.
+func TestHeadWaitsForAnAnswer(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		given func(o *oracle, f *hub.Feed)
+		want  string // begins the answer
+	}{
+		{"a feed", func(o *oracle, f *hub.Feed) { o.answer(f, nil) }, "HTTP/1.1 200 "},
+		{"no topic", func(o *oracle, _ *hub.Feed) { o.answer(nil, &route.Refusal{Status: 404, Reason: "no such topic"}) }, "HTTP/1.1 404 "},
+		{"a full route", func(o *oracle, _ *hub.Feed) { o.answer(nil, ErrFull) }, "HTTP/1.1 200 "},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r, o, f := newAsking(t)
+			p := r.dial()
+			p.send(req("HEAD /events HTTP/1.1"))
+			r.settle()
+			tc.given(o, f)
+			r.settle()
+			if got := now(p); !strings.HasPrefix(got, tc.want) || strings.Index(got, "\r\n\r\n") != len(got)-4 {
+				t.Errorf("answers %q", got)
+			}
+			if r.l.asks != 0 || r.l.counts.streams != 0 {
+				t.Errorf("%d requests wait, %d streams", r.l.asks, r.l.counts.streams)
+			}
+		})
+	}
+}
+
 // What is not answered in time is opened without.
 func TestAnswerIsLate(t *testing.T) {
 	r, o, f := newAsking(t)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tailcast/frame"
+	"tailcast/http1"
 )
 
 // end begins the clean end of a stream: the frame it is in is finished, then
@@ -71,7 +72,9 @@ func (l *Loop) farewell(dst []byte, c *conn, retry int) []byte {
 // to come back later, and for EventSource any status but 200 means never.
 func (l *Loop) shed(c *conn, why shedReason) bool {
 	l.counts.shed[why]++
-	l.out = l.farewell(l.out, c, l.shedRetry())
+	if l.req.Method != http1.MethodHead {
+		l.out = l.farewell(l.out, c, l.shedRetry())
+	}
 	return l.answered(c, l.out, false)
 }
 

@@ -131,6 +131,11 @@ func TestFilterRefusals(t *testing.T) {
 			if r.l.counts.streams != 0 || p.c.filtered != nil {
 				t.Error("it is a stream all the same")
 			}
+			p = r.dial()
+			p.send(req("HEAD " + tt.target + " HTTP/1.1"))
+			if got, _ := p.read(); !strings.HasPrefix(got, "HTTP/1.1 "+tt.status+" ") || !strings.HasSuffix(got, "\r\n\r\n") {
+				t.Errorf("HEAD: got %q", got)
+			}
 		})
 	}
 }

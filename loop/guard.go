@@ -151,7 +151,7 @@ func (l *Loop) renew(c *conn, r *http1.Request, g *auth.Guard) bool {
 	var by checker
 	if c.in.check == nil {
 		switch {
-		case string(r.Value(http1.ContentType)) != auth.ChallengeType:
+		case !auth.IsAnswer(r.Value(http1.ContentType)):
 			return l.answer(c, r, &http1.Answer{Status: 415, Fields: l.fields, Body: "what is posted here is " + auth.ChallengeType})
 		case r.HasBody():
 			return l.answer(c, r, &http1.Answer{Status: 400, Fields: l.fields, Body: "an answer to a challenge has no body; its token comes in the Authorization header"})

@@ -141,7 +141,11 @@ func TestGuardAnswers(t *testing.T) {
 		{"an unknown path", "GET /nope", nil, "404 Not Found", "", "no stream at this path"},
 		{"another method", "PUT /events", nil, "405 Method Not Allowed", "", "a stream is read with GET"},
 		{"another POST", "POST /events", []string{"Content-Type: text/plain", "Content-Length: 0"}, "415 Unsupported Media Type", "", "what is posted here is application/x-challenge-response"},
+		{"a POST of no type", "POST /events", nil, "415 Unsupported Media Type", "", "what is posted here is application/x-challenge-response"},
+		{"a POST of a longer type", "POST /events", []string{"Content-Type: application/x-challenge-responses"}, "415 Unsupported Media Type", "", "what is posted here is application/x-challenge-response"},
 		{"no challenge", "POST /events", []string{"Content-Type: application/x-challenge-response"}, "400 Bad Request", "", "the X-Challenge header is not that of a challenge"},
+		{"no challenge, another case", "POST /events", []string{"Content-Type: Application/X-Challenge-Response"}, "400 Bad Request", "", "the X-Challenge header is not that of a challenge"},
+		{"no challenge, a parameter", "POST /events", []string{"Content-Type: application/x-challenge-response ;charset=utf-8"}, "400 Bad Request", "", "the X-Challenge header is not that of a challenge"},
 		{"a preflight", "OPTIONS /events", []string{"Access-Control-Request-Method: POST"}, "204 No Content", "", ""},
 	} {
 		head, body := ask(tc.line, append(tc.fields, origin)...)

@@ -216,11 +216,6 @@ func (l *Loop) request(c *conn, r *http1.Request) bool {
 		}
 		l.values.Claims = route.ClaimMap(token.Claims)
 	}
-	if r.Method == http1.MethodHead {
-		l.out = http1.AppendStreamHead(l.out[:0], r.Minor, l.date.at(l), l.fields)
-		l.note(c, r, 200)
-		return l.answered(c, l.out, false)
-	}
 	return l.open(c, r, &l.srv.site.Serves[rt.Feed], token)
 }
 
@@ -335,8 +330,9 @@ func (l *Loop) linger(c *conn, why closeReason) bool {
 	return true
 }
 
-// open begins a stream. l.values are those of the request, and expanded before
-// start uses their memory. token is that of a guarded route.
+// open begins a stream, or tells a HEAD how it would begin, which may be that
+// it would not (RFC 9110 9.3.2). l.values are those of the request, and
+// expanded before start uses their memory. token is that of a guarded route.
 func (l *Loop) open(c *conn, r *http1.Request, what *Serving, token *auth.Token) bool {
 	if l.draining.begun {
 		return l.turnAway(c, shedDrain)
@@ -349,16 +345,22 @@ func (l *Loop) open(c *conn, r *http1.Request, what *Serving, token *auth.Token)
 		}
 		defer feed.Release()
 	}
+	var filter *hub.Filter
 	if what.Filter != nil {
-		filter, err := what.Filter.of(feed, &l.values)
-		if err != nil {
+		var err error
+		if filter, err = what.Filter.of(feed, &l.values); err != nil {
 			return l.refused(c, r, err)
 		}
-		c.filtered = &filtered{Watch: hub.Watch{Filter: filter, Conn: c}}
 	}
-	c.plain = r.Minor == 0
 	l.out = http1.AppendStreamHead(l.out[:0], r.Minor, l.date.at(l), l.fields)
 	logged := l.note(c, r, 200)
+	if r.Method == http1.MethodHead {
+		return l.answered(c, l.out, false)
+	}
+	c.plain = r.Minor == 0
+	if filter != nil {
+		c.filtered = &filtered{Watch: hub.Watch{Filter: filter, Conn: c}}
+	}
 	seat, why, ok := what.room.take(token)
 	if !ok {
 		return l.shed(c, why)

@@ -54,6 +54,23 @@ Press Ctrl-C to stop.
 	}
 }
 
+// TestDemoBrokerAddress: the broker is where it was asked for, and tells its
+// clients an address that they can reach.
+func TestDemoBrokerAddress(t *testing.T) {
+	t.Parallel()
+	for asked, want := range map[string]string{":0": "127.0.0.1:", "0.0.0.0:0": "127.0.0.1:", "127.0.0.2:0": "127.0.0.2:"} {
+		t.Run(asked, func(t *testing.T) {
+			t.Parallel()
+			s := testkit.Tailcast(t, "demo", "--broker-listen", asked, "--rate", "50")
+			testkit.Eventually(t, patience, "the broker's address", func() bool { return strings.Contains(s.Stdout.String(), "kcat -P -b "+want) })
+			wantSamples(t, open(t, s, "/events"), 3)
+			if code := s.Stop(t, patience); code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+		})
+	}
+}
+
 // wantSamples reads records of the demo's producer, which number themselves.
 func wantSamples(t *testing.T, c *testkit.Conn, n int) {
 	t.Helper()

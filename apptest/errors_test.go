@@ -35,7 +35,16 @@ func TestErrors(t *testing.T) {
 		want       []string // in the line
 	}{
 		{"unknown flag", "serve --max-leg 1MiB", 2, []string{`"--max-leg"`, `"--max-lag"`}},
-		{"unknown command", "server", 2, []string{`"server"`, "serve"}},
+		{"unknown command", "server", 2, []string{`"server"`, "serve", "bench", "version"}},
+		{"a flag for a command", "-v serve", 2, []string{`"-v"`, "is not a command"}},
+		{"one port for two", free + b.addr + " --admin " + nobody + " --listen " + nobody, 1, []string{"--admin", nobody, "in use"}},
+		{"demo: an address that is not here", "demo --listen 127.0.0.1:0 --admin 127.0.0.1:0 --broker-listen 192.0.2.1:0", 1, []string{"--broker-listen", "192.0.2.1:0"}},
+		{"check: no such host", "check --route /events=events --kafka-brokers nowhere.invalid:9092", 1, []string{"--kafka-brokers", "nowhere.invalid"}},
+		{"password file is a directory", free + b.addr + " --kafka-sasl-mechanism PLAIN --kafka-sasl-username u --kafka-sasl-password-file /", 1, []string{"--kafka-sasl-password-file", "directory"}},
+		{"no CA in a file", free + b.addr + " --kafka-tls --kafka-tls-ca " + top, 1, []string{"--kafka-tls-ca", "no PEM"}},
+		{"no certificate to listen with", free + b.addr + " --listen-tls 127.0.0.1:0 --tls-cert nowhere --tls-key nowhere", 1, []string{"--tls-cert", "nowhere"}},
+		{"no directory to serve", free + b.addr + " --static nowhere", 1, []string{"--static", "nowhere"}},
+		{"a file to serve", free + b.addr + " --static " + top, 1, []string{"--static", "directory"}},
 		{"bad size", "serve --max-lag 4XB", 2, []string{"--max-lag", `"4XB"`}},
 		{"bad listen address", "serve --route /e=e --listen 8080", 2, []string{"--listen", `"8080"`}},
 		{"bad admin address", "serve --route /e=e --admin :http", 2, []string{"--admin", `":http"`}},

@@ -352,7 +352,7 @@ func demoSettings(d *Demo) []setting {
 	return []setting{
 		{
 			name: "broker-listen", def: "127.0.0.1:19092", reach: demoOnly,
-			help:  "address of the Kafka broker inside this process",
+			help:  "address of the Kafka broker inside this process; where it is every address, clients are told to come to 127.0.0.1",
 			value: single(&d.BrokerListen, argAddr, parseListen),
 		}, {
 			name: "topic", def: "events", reach: demoOnly,

@@ -37,7 +37,8 @@ func demo(ctx context.Context, cfg *config.Config, stdout, stderr io.Writer) err
 		}
 	}
 	page := web.Demo{Broker: cfg.Kafka.Brokers[0], Topic: cfg.Demo.Topic}
-	log := newLog(cfg, stderr)
+	log, closeLog := openLog(cfg, stderr)
+	defer closeLog()
 	g, err := open(cfg, log, func(streams string) http.Handler {
 		page.Stream = streams + cfg.Routes[0].Path
 		return web.Handler(&page)
@@ -63,18 +64,11 @@ Press Ctrl-C to stop.
 
 // openBroker starts the in-process broker with the demo's topic.
 func openBroker(d config.Demo) (*kfake.Cluster, error) {
-	_, port, err := net.SplitHostPort(d.BrokerListen)
-	if err != nil {
-		return nil, fmt.Errorf("--broker-listen %s: %w", d.BrokerListen, err)
-	}
-	n, err := strconv.Atoi(port)
-	if err != nil {
-		return nil, fmt.Errorf("--broker-listen %s: the port is not a number", d.BrokerListen)
-	}
 	broker, err := kfake.NewCluster(
 		kfake.NumBrokers(1),
 		kfake.ListenFn(func(network, _ string) (net.Listener, error) {
-			return net.Listen(network, net.JoinHostPort("127.0.0.1", strconv.Itoa(n)))
+			ln, err := net.Listen(network, d.BrokerListen)
+			return brokerListener{ln}, err
 		}),
 		kfake.SeedTopics(demoPartitions, d.Topic),
 		kfake.AllowAutoTopicCreation(),
@@ -84,6 +78,20 @@ func openBroker(d config.Demo) (*kfake.Cluster, error) {
 		return nil, fmt.Errorf("--broker-listen %s: %w", d.BrokerListen, err)
 	}
 	return broker, nil
+}
+
+// brokerListener listens where Kafka clients are told to come to. One that
+// listens at every address tells them the one that all who are on this machine,
+// or come through a port of its container, can reach.
+type brokerListener struct{ net.Listener }
+
+// Addr implements net.Listener.
+func (l brokerListener) Addr() net.Addr {
+	at, ok := l.Listener.Addr().(*net.TCPAddr)
+	if !ok || !at.IP.IsUnspecified() {
+		return l.Listener.Addr()
+	}
+	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: at.Port}
 }
 
 // produceSamples produces at --rate until ctx ends. Each record says where it

@@ -51,7 +51,9 @@ type gateway struct {
 const feedIdle = 2 * time.Minute
 
 func serve(ctx context.Context, cfg *config.Config, stderr io.Writer) error {
-	g, err := open(cfg, newLog(cfg, stderr), func(string) http.Handler { return web.Handler(nil) })
+	log, closeLog := openLog(cfg, stderr)
+	defer closeLog()
+	g, err := open(cfg, log, func(string) http.Handler { return web.Handler(nil) })
 	if err != nil {
 		return err
 	}
@@ -353,13 +355,4 @@ func kafkaConfig(cfg *config.Config) kafkatail.Config {
 			Mechanism: string(k.SASL.Mechanism), Username: k.SASL.Username, PasswordFile: k.SASL.PasswordFile,
 		},
 	}
-}
-
-// newLog writes to stderr in the configured form.
-func newLog(cfg *config.Config, stderr io.Writer) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: cfg.LogLevel}
-	if cfg.LogFormat == config.LogJSON {
-		return slog.New(slog.NewJSONHandler(stderr, opts))
-	}
-	return slog.New(slog.NewTextHandler(stderr, opts))
 }

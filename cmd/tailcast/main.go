@@ -45,10 +45,15 @@ func run(args, env []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stdout, "tailcast %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return 0
 	}
-	if command == benchmark {
-		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-		defer stop()
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
+	defer stop()
+	switch command {
+	case benchmark:
 		return benchCommand(ctx, args[1:], stdout, stderr)
+	case config.Serve, config.Demonstrate, config.Check:
+	default:
+		fmt.Fprintf(stderr, "tailcast: %.80q is not a command (use serve, demo, check, bench, version or help)\n", command)
+		return 2
 	}
 	cfg, err := config.Load(command, args[1:], env)
 	if errors.Is(err, config.ErrHelp) {
@@ -59,8 +64,6 @@ func run(args, env []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "tailcast: %v\n", err)
 		return 2
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
 	switch command {
 	case config.Demonstrate:
 		err = demo(ctx, cfg, stdout, stderr)
@@ -74,6 +77,16 @@ func run(args, env []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// endings are the signals that end a command. SIGHUP is one: it comes when a
+// terminal closes, and there is nothing to be read anew; under nohup it is none.
+func endings() []os.Signal {
+	all := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
 }
 
 // version is the module's version as the Go tool recorded it; builds from a

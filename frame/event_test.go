@@ -64,6 +64,54 @@ func TestEventsGolden(t *testing.T) {
 	golden(t, "events.golden", got.String())
 }
 
+// TestValues: what a page gets of a value, by itself and as the first event of
+// a connection, where a reader strips one BOM and no more.
+func TestValues(t *testing.T) {
+	for _, c := range []struct{ value, want string }{
+		{"\n", "\n"},
+		{"\r", "\n"},
+		{"\r\n", "\n"},
+		{"\n\r", "\n\n"},
+		{"\r\r", "\n\n"},
+		{"\n\n\n", "\n\n\n"},
+		{"a\n\rb", "a\n\nb"},
+		{"a\r\n\nb\r", "a\n\nb\n"},
+		{"\ra", "\na"},
+		{"a\x00b", "a\x00b"},
+		{"\x00", "\x00"},
+		{"\t\ta\t", "\t\ta\t"},
+		{"  a", "  a"},
+		{" \n \n", " \n \n"},
+		{" ", " "},
+		{":", ":"},
+		{":\n:", ":\n:"},
+		{"data", "data"},
+		{"data:", "data:"},
+		{"id: 7\nretry: 1\nevent: x\n\n", "id: 7\nretry: 1\nevent: x\n\n"},
+		{"undefined", "undefined"},
+		{"[DONE]", "[DONE]"},
+		{"\uFEFF", "\uFEFF"},
+		{"\uFEFF\uFEFFa", "\uFEFF\uFEFFa"},
+		{"a\uFEFF\n\uFEFFb", "a\uFEFF\n\uFEFFb"},
+		{"\xFE\xFFa", "\uFFFD\uFFFDa"}, // UTF-16 is not looked for
+		{"\xEF\xBBa", "\uFFFDa"},
+		{"a\xE2\nb\x80\x80", "a\uFFFD\nb\uFFFD\uFFFD"},
+		{"\xE2\r\n\x82\xAC", "\uFFFD\n\uFFFD\uFFFD"},
+		{"\uFFFE\uFFFF\U0010FFFF", "\uFFFE\uFFFF\U0010FFFF"},
+		{"e\u0301\u200D\U0001F468", "e\u0301\u200D\U0001F468"},
+		{"\u0085\u2028\u2029\v\f\x1C\x1E", "\u0085\u2028\u2029\v\f\x1C\x1E"},
+	} {
+		frame, _, event := encode(t, Format{}, &Record{Value: []byte(c.value)})
+		if event == nil || event.Type != "message" || event.Data != c.want {
+			t.Errorf("%q: got %+v", c.value, event)
+		}
+		var p ssetest.Parser
+		if all := p.Feed(Unchunk(frame)); len(all) != 1 || all[0].Data != c.want {
+			t.Errorf("%q at the beginning: got %+v", c.value, all)
+		}
+	}
+}
+
 func TestOutcome(t *testing.T) {
 	byHeader := EventName{Header: "h"}
 	header := func(v []byte) []Header { return []Header{{"h", v}} }

@@ -366,7 +366,7 @@ func TestIDWriter(t *testing.T) {
 			if got := w.Next(g, id); got != next {
 				t.Fatalf("partition %d set to %d is at %d", id, next, got)
 			}
-			if got, want := w.Append(nil), AppendID(nil, model); !bytes.Equal(got, want) {
+			if got, want := w.Append(nil), AppendID(nil, model); !bytes.Equal(got, want) || w.Len() != len(want) {
 				t.Fatalf("group %d partition %d to %d: got %s, want %s", g, id, next, got, want)
 			}
 		}
@@ -402,7 +402,7 @@ func withNext(parts []Partition, id int32, next int64) []Partition {
 
 func TestIDWriterSet(t *testing.T) {
 	var w IDWriter
-	if got := string(w.Append(nil)); got != "v1:" {
+	if got := string(w.Append(nil)); got != "v1:" || w.Len() != len(got) {
 		t.Errorf("the zero writer writes %s", got)
 	}
 	p := Position{{Parts: []Partition{{0, 0}, {1, 6}, {2, Unknown}}}}

@@ -77,6 +77,9 @@ func (w *IDWriter) Next(group int, partition int32) int64 {
 // until the next Set or Advance; callers must not change it.
 func (w *IDWriter) Position() Position { return w.pos }
 
+// Len returns the length of the id.
+func (w *IDWriter) Len() int { return max(len(w.text), len(plainPrefix)) }
+
 // Append appends the id.
 func (w *IDWriter) Append(dst []byte) []byte {
 	if len(w.text) == 0 {

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"log/slog"
 	"maps"
 	"slices"
 	"sort"
@@ -35,6 +36,8 @@ type Feed struct {
 
 	lagMark atomic.Int64 // head of the log lagWindow ago; written by tick
 	timed   atomic.Int64 // streams that look at the time: personal and filtered ones
+
+	refused atomic.Bool // written under mu: see Refused
 
 	claims atomic.Int64 // of who is about to attach a stream; raised under the shard's mutex
 	kept   atomic.Bool  // opened for good, too
@@ -196,7 +199,27 @@ func (f *Feed) position() frame.Position {
 
 // reposition gives the id writer the topics and partitions as they are now.
 // mu must be held.
-func (f *Feed) reposition() { f.ids.Set(f.position()) }
+func (f *Feed) reposition() {
+	f.ids.Set(f.position())
+	f.judge()
+}
+
+// Refused reports whether ids of the feed are longer than requests should have
+// to bring back (frame.IDMax): it has too many partitions, and no stream may
+// begin. Safe from any goroutine.
+func (f *Feed) Refused() bool { return f.refused.Load() }
+
+// judge says whether the feed is refused, now that its ids have changed. mu must
+// be held.
+func (f *Feed) judge() {
+	n := f.ids.Len()
+	if long := n > frame.IDMax; long != f.refused.Load() {
+		if f.refused.Store(long); long {
+			f.hub.log.Error("a feed is refused: its event ids are too long for requests to bring them back",
+				slog.Any("topics", f.spec.Topics), slog.Int("partitions", len(f.parts)), slog.Int("bytes", n), slog.Int("most", frame.IDMax))
+		}
+	}
+}
 
 // put appends one whole frame that belongs to no record. mu must be held.
 func (f *Feed) put(b []byte, kind LabelKind) {

@@ -84,6 +84,7 @@ func (f *Feed) append(i int, rec *frame.Record) {
 	}
 	p.next = rec.Offset + 1
 	f.ids.Advance(p.group, p.id, p.next)
+	f.judge()
 	f.idBuf = f.ids.Append(f.idBuf[:0])
 	var out frame.Outcome
 	f.frameBuf, out = f.enc.AppendEvent(f.frameBuf[:0], f.idBuf, rec)
@@ -132,6 +133,7 @@ func (s *sink) Advance(partition int32, next int64) {
 	}
 	if f.advance(s.group, partition, next) {
 		f.ids.Advance(s.group, partition, next)
+		f.judge()
 	}
 }
 

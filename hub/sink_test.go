@@ -311,6 +311,30 @@ func TestPartitionNumbersAreBounded(t *testing.T) {
 	}
 }
 
+// TestLongIDs: a feed whose ids no request should have to bring back is refused,
+// from when it is so until it is so no more.
+func TestLongIDs(t *testing.T) {
+	g := newRig(t, testOptions, "t")
+	var many []frame.Partition
+	for i := range int32(900) { // of 5 bytes each in v2 and as base64 of 6.7
+		many = append(many, frame.Partition{ID: i, Next: 1 << 21})
+	}
+	s := g.sinks[0]
+	s.Open(topicID(1), many)
+	if n := g.feed.ids.Len(); g.feed.Refused() || n > frame.IDMax {
+		t.Errorf("%d partitions are refused, with ids of %d bytes", len(many), n)
+	}
+	for i := int32(900); !g.feed.Refused(); i++ {
+		s.Advance(i, 1<<21)
+		if n := g.feed.ids.Len(); g.feed.Refused() != (n > frame.IDMax) {
+			t.Fatalf("%d partitions, ids of %d bytes: refused: %t", i+1, n, g.feed.Refused())
+		}
+	}
+	if s.Recreated(topicID(2), parts(1, 1)); g.feed.Refused() {
+		t.Error("refused with two partitions")
+	}
+}
+
 func TestStats(t *testing.T) {
 	open := func(f frame.Format) (*Feed, Sink) {
 		h := New(testOptions, nil)

@@ -49,6 +49,7 @@ const (
 	closeAway                           // not ended: handed over to those who serve files
 	closeLimit                          // its client has as many connections as it may
 	closeRefused                        // its snapshot is over --snapshot-bytes
+	closeFeed                           // its feed is refused
 	closeProxy                          // no PROXY header, or a wrong one
 	closeTLS                            // broke the TLS protocol, or was told of a fault by an alert
 	closeError                          // the socket failed
@@ -56,7 +57,7 @@ const (
 )
 
 var closeNames = [closeReasons]string{
-	"peer", "done", "request", "timeout", "lag", "stall", "overwritten", "surplus", "age", "expired", "drain", "static", "limit", "snapshot", "proxy", "tls", "error",
+	"peer", "done", "request", "timeout", "lag", "stall", "overwritten", "surplus", "age", "expired", "drain", "static", "limit", "snapshot", "feed", "proxy", "tls", "error",
 }
 
 // conn is one client connection. It belongs to the loop that took it; other

@@ -36,7 +36,7 @@ func (l *Loop) end(c *conn, why closeReason) {
 func (l *Loop) finish(c *conn) pumpResult {
 	c.state = stateLast
 	retry := l.retry()
-	if c.reason == closeRefused {
+	if c.reason == closeRefused || c.reason == closeFeed {
 		retry = l.shedRetry()
 	}
 	l.out = l.farewell(l.out[:0], c, retry)

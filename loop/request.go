@@ -345,6 +345,9 @@ func (l *Loop) open(c *conn, r *http1.Request, what *Serving, token *auth.Token)
 		}
 		defer feed.Release()
 	}
+	if feed.Refused() {
+		return l.turnAway(c, shedFeed)
+	}
 	var filter *hub.Filter
 	if what.Filter != nil {
 		var err error
@@ -489,6 +492,10 @@ func (l *Loop) place(c *conn, start hub.Start, retry int) bool {
 
 // admit places a stream that waited for its feed to open.
 func (l *Loop) admit(c *conn) {
+	if c.stream.reader.Feed().Refused() {
+		l.end(c, closeFeed)
+		return
+	}
 	l.unlist(c)
 	start := *c.resume
 	c.resume = nil

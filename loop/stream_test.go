@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"tailcast/frame"
 	"tailcast/internal/ssetest"
 )
 
@@ -18,6 +19,31 @@ func TestStreamLive(t *testing.T) {
 	s.produce(0, "one", "two\nlines")
 	s.produce(1, "three")
 	c.expect("id: v1:0-0~", "data: two\ndata: lines\n\n", "id: v1:0-1.1-0~")
+}
+
+// TestRefusedFeed: streams of a feed whose ids are too long are told to come
+// back later, those that wait for it too.
+func TestRefusedFeed(t *testing.T) {
+	var many []frame.Partition
+	for i := range int32(1000) {
+		many = append(many, frame.Partition{ID: i, Next: 1 << 40})
+	}
+	r := newRig(t, nil)
+	waiting := r.dial().get("/events")
+	waiting.events()
+	r.sink.Open(topicID, many)
+	r.settle()
+	late := r.dial().get("/events")
+	for name, p := range map[string]*peer{"waiting": waiting, "late": late} {
+		p.events()
+		retry, _ := p.stream.Parser.Retry()
+		if !p.stream.Chunks.Done || retry < shedRetryMin || retry > shedRetryMax || p.stream.Parser.LastEventID() != "" {
+			t.Errorf("%s: done: %t, retry %d, id %.50q", name, p.stream.Chunks.Done, retry, p.stream.Parser.LastEventID())
+		}
+	}
+	if r.l.counts.streams != 0 {
+		t.Errorf("%d streams", r.l.counts.streams)
+	}
 }
 
 // TestStreamRetry spreads the reconnection time: half to one and a half of

@@ -11,6 +11,7 @@ import (
 
 	"tailcast/auth"
 	"tailcast/config"
+	"tailcast/frame"
 	"tailcast/hub"
 	"tailcast/kafkatail"
 )
@@ -119,7 +120,9 @@ func report(stdout io.Writer, cfg *config.Config, feeds []*hub.Feed, st kafkatai
 		}
 		id := feeds[i].Snapshot().ID
 		note := ""
-		if len(id) > idBytesShort {
+		if feeds[i].Refused() {
+			bad = append(bad, fmt.Sprintf("--route %s: its event ids have %d bytes, over %d, for it has too many partitions: its streams would be turned away", r.Path, len(id), frame.IDMax))
+		} else if len(id) > idBytesShort {
 			note = fmt.Sprintf(" (over %d: browsers may ask permission before each cross-origin reconnect)", idBytesShort)
 		}
 		n := 0

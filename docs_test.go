@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -45,6 +46,24 @@ func TestDocsNameWhatExists(t *testing.T) {
 	}
 	if found < 100 {
 		t.Errorf("only %d names found in the documents", found)
+	}
+}
+
+// TestProtocolChunks: the chunks in docs/PROTOCOL.md, with their line ends
+// written out, are as long as they say.
+func TestProtocolChunks(t *testing.T) {
+	text, err := os.ReadFile("docs/PROTOCOL.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunks := regexp.MustCompile(`(?m)^([0-9a-f]+)\\r\\n\n((?:.*\\n\n)*?)\\r\\n$`).FindAllStringSubmatch(string(text), -1)
+	if len(chunks) < 2 {
+		t.Errorf("%d chunks found", len(chunks))
+	}
+	for _, c := range chunks {
+		if size := strconv.FormatInt(int64(len(strings.ReplaceAll(c[2], `\n`, ""))), 16); size != c[1] {
+			t.Errorf("a chunk of %s bytes says %s:\n%s", size, c[1], c[2])
+		}
 	}
 }
 

@@ -303,7 +303,7 @@ func (a *accepter) enrol(l *Loop, q chan *arrival) {
 func (a *accepter) refused(err error) {
 	a.failed.Add(1)
 	now, last := time.Now().UnixNano(), a.loggedAt.Load()
-	if now-last >= int64(refusedLogEvery) && a.loggedAt.CompareAndSwap(last, now) {
+	if since := now - last; (since < 0 || since >= int64(refusedLogEvery)) && a.loggedAt.CompareAndSwap(last, now) {
 		a.srv.cfg.Log.Error("connections are refused by the system", slog.Any("error", err))
 	}
 }

@@ -82,7 +82,7 @@ func (l *Loop) forgetAsking(in *inbound) {
 // turnAway answers a request for a stream whose turn it is not: the head of one,
 // when to come back, and the end.
 func (l *Loop) turnAway(c *conn, why shedReason) bool {
-	l.out = http1.AppendStreamHead(l.out[:0], l.req.Minor, l.date.at(l), l.fields)
+	l.out = http1.AppendStreamHead(l.out[:0], l.req.Minor, l.date.now(), l.fields)
 	l.note(c, &l.req, 200)
 	c.plain = l.req.Minor == 0
 	return l.shed(c, why)

@@ -129,7 +129,7 @@ func (l *Loop) answerLate(c *conn) {
 func (l *Loop) deny(c *conn, r *http1.Request, why *auth.Refusal) bool {
 	if why.Later && r.Method == http1.MethodGet {
 		c.plain = r.Minor == 0
-		l.out = http1.AppendStreamHead(l.out[:0], r.Minor, l.date.at(l), l.fields)
+		l.out = http1.AppendStreamHead(l.out[:0], r.Minor, l.date.now(), l.fields)
 		l.note(c, r, 200)
 		return l.shed(c, shedGuard)
 	}

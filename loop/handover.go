@@ -77,7 +77,7 @@ func (l *Loop) handOver(c *conn) {
 	}
 	c.state = stateHead
 	l.out = http1.AppendAnswer(l.out[:0], &http1.Answer{
-		Status: 503, Date: l.date.at(l), Body: "too many files are asked for", Close: true, Head: l.req.Method == http1.MethodHead,
+		Status: 503, Date: l.date.now(), Body: "too many files are asked for", Close: true, Head: l.req.Method == http1.MethodHead,
 	})
 	l.note(c, &l.req, 503)
 	if l.write(c, l.out) {

@@ -45,9 +45,10 @@ const (
 	lookEvery      = 10 * time.Millisecond
 	lookCostFactor = 20
 	lookRestMax    = 200 * time.Millisecond
-	// watchMax is the longest time to the deadline of a guarded stream: tokens
-	// may end in the year 9999, which no duration reaches.
-	watchMax = 24 * time.Hour
+	// watchMax is the longest time to the deadline of a guarded stream, which
+	// is by another clock than its token: that clock may be set, or the machine
+	// may have slept. It is looked at again then.
+	watchMax = time.Minute
 	// beatEvery is the least time between two heartbeats to a stream that waits
 	// for its feed: the feed also marks when one of its topics is there already.
 	beatEvery = 500 * time.Millisecond

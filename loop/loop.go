@@ -209,7 +209,7 @@ func (l *Loop) turn() {
 // lagging list, a deadline or the drain needs one, and publishes the counts.
 func (l *Loop) settle() {
 	l.counts.connections, l.counts.lagging = len(l.all), l.lagging.len()
-	l.stats.publish(&l.counts, l.began.Add(l.now))
+	l.stats.publish(&l.counts, l.now)
 	next := l.now + idleTurn
 	if l.wheel.n > 0 {
 		next = min(next, l.wheel.next())

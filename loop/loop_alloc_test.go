@@ -231,7 +231,7 @@ func TestNoAllocsForCounts(t *testing.T) {
 	noAllocs(t, "counts", func() {
 		r.l.counts.observe(times, 100)
 		r.l.counts.answered(200)
-		r.l.stats.publish(&r.l.counts, time.Now())
+		r.l.stats.publish(&r.l.counts, time.Since(r.l.began))
 	})
 }
 

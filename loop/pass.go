@@ -1,6 +1,8 @@
 package loop
 
 import (
+	"time"
+
 	"tailcast/frame"
 	"tailcast/hub"
 )
@@ -109,8 +111,8 @@ func (l *Loop) passed(s *streams) {
 		return
 	}
 	l.times = s.reader.Times(l.times[:0])
+	l.counts.observe(l.times, time.Now().UnixMilli()) // producers' clocks are set, and so is ours
 	l.tell()
-	l.counts.observe(l.times, l.began.Add(l.now).UnixMilli())
 	if s.again {
 		l.pass(s.reader)
 	}

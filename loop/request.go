@@ -241,7 +241,7 @@ func (l *Loop) refused(c *conn, r *http1.Request, err error) bool {
 
 // answer writes a short answer and decides what becomes of the connection.
 func (l *Loop) answer(c *conn, r *http1.Request, a *http1.Answer) bool {
-	a.Date = l.date.at(l)
+	a.Date = l.date.now()
 	a.Head = r.Method == http1.MethodHead
 	in := c.in
 	in.keep = r.KeepAlive() && !a.Close && !l.draining.begun && c.surplus == 0
@@ -298,7 +298,7 @@ func (l *Loop) refuse(c *conn, err error, origin []byte, why closeReason) bool {
 	errors.As(err, &bad)
 	l.fields = l.srv.site.CORS.Decide(origin).AppendFields(l.fields[:0])
 	l.out = http1.AppendAnswer(l.out[:0], &http1.Answer{
-		Status: bad.Status, Date: l.date.at(l), Body: bad.Reason, Close: true, Fields: l.fields,
+		Status: bad.Status, Date: l.date.now(), Body: bad.Reason, Close: true, Fields: l.fields,
 	})
 	l.note(c, nil, bad.Status)
 	return l.write(c, l.out) && l.linger(c, why)
@@ -355,7 +355,7 @@ func (l *Loop) open(c *conn, r *http1.Request, what *Serving, token *auth.Token)
 			return l.refused(c, r, err)
 		}
 	}
-	l.out = http1.AppendStreamHead(l.out[:0], r.Minor, l.date.at(l), l.fields)
+	l.out = http1.AppendStreamHead(l.out[:0], r.Minor, l.date.now(), l.fields)
 	logged := l.note(c, r, 200)
 	if r.Method == http1.MethodHead {
 		return l.answered(c, l.out, false)

@@ -253,7 +253,7 @@ func (s *Server) gone(c *conn) { s.accepter.gone(c.edge) }
 func (s *Server) Stats() []Stats {
 	var all []Stats
 	for _, l := range s.loops {
-		all = append(all, l.stats.snapshot())
+		all = append(all, l.stats.snapshot(l.began))
 	}
 	return all
 }

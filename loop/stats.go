@@ -62,7 +62,7 @@ func (n *counts) observe(times []int64, now int64) {
 // stats are the counts as other goroutines may read them, as of the last
 // turn or event.
 type stats struct {
-	turned      atomic.Int64 // unix nanoseconds
+	turned      atomic.Int64 // nanoseconds since the loop began: the machine's clock may be set
 	connections atomic.Int64
 	streams     atomic.Int64
 	lagging     atomic.Int64
@@ -77,16 +77,16 @@ type stats struct {
 	negative    atomic.Uint64
 }
 
-// publish copies n. The arrays are copied once a millisecond at most: they
-// cost more than a small event.
-func (s *stats) publish(n *counts, now time.Time) {
+// publish copies n; now is since the loop began. The arrays are copied once a
+// millisecond at most: they cost more than a small event.
+func (s *stats) publish(n *counts, now time.Duration) {
 	s.connections.Store(int64(n.connections))
 	s.streams.Store(int64(n.streams))
 	s.lagging.Store(int64(n.lagging))
 	s.turns.Store(n.turns)
 	s.events.Store(n.events)
 	s.bytes.Store(n.bytes)
-	if at := now.UnixNano(); at-s.turned.Load() >= int64(time.Millisecond) {
+	if at := int64(now); at-s.turned.Load() >= int64(time.Millisecond) {
 		s.turned.Store(at)
 		s.publishArrays(n)
 	}
@@ -111,7 +111,7 @@ func (s *stats) publishArrays(n *counts) {
 
 // Stats are the counts of one loop.
 type Stats struct {
-	Turned      time.Time // when the last turn or event ended; zero before the first
+	Turned      time.Time // when the last turn or event ended, by the monotonic clock; zero before the first
 	Connections int
 	Streams     int
 	Lagging     int
@@ -135,10 +135,11 @@ func LatencyBounds() []float64 {
 	return s
 }
 
-func (s *stats) snapshot() Stats {
+// snapshot returns the counts of a loop that began at a time.
+func (s *stats) snapshot(began time.Time) Stats {
 	var turned time.Time
 	if at := s.turned.Load(); at != 0 {
-		turned = time.Unix(0, at)
+		turned = began.Add(time.Duration(at))
 	}
 	out := Stats{
 		Turned:      turned,

@@ -59,6 +59,38 @@ func TestErrors(t *testing.T) {
 		{"--loops 99999999999999999999", "", "", `--loops: "99999999999999999999" is more than can be counted`},
 		{"--loops 2000", "", "", `--loops: "2000" is outside 0 to 1024: each is a thread with buffers of its own`},
 		{"--max-conns 99999999", "", "", `--max-conns: "99999999" is outside 0 to 10000000: a connection is an open file, and no kernel gives more`},
+		{"--accept-rate 1000001", "", "", `--accept-rate: "1000001" is outside 0 to 1000000: no process accepts as many`},
+		{"--max-conns-per-ip 10000001", "", "", `--max-conns-per-ip: "10000001" is outside 0 to 10000000: a connection is an open file, and no kernel gives more`},
+		{"--notsent-lowat 2GiB", "", "", `--notsent-lowat: "2GiB" is outside 0 to 1GiB: the kernel takes 31 bits`},
+		{"--replay-max 2147483649", "", "", `--replay-max: "2147483649" is outside 0 to 2147483648: a client would read for hours`},
+		{"--replay-scan 1", "", "", `--replay-scan: "1" is outside 1MiB to 1TiB: less is not one fetch`},
+		{"--replays 0", "", "", `--replays: "0" is outside 1 to 1024: each holds a fetch in memory`},
+		{"--warmup 100000001", "", "", `--warmup: "100000001" is outside 0 to 100000000: memory holds no more`},
+		{"--drain-delay 1h1s", "", "", `--drain-delay: "1h1s" is outside 0s to 1h: whoever sent the signal kills long before`},
+		{"--access-log yes", "", "", `--access-log: "yes" is not one of off, on`},
+		{"--access-log-sample 0", "", "", `--access-log-sample: "0" is outside 1 to 1000000: for none there is --access-log off`},
+		{"--log-bytes-total 100KiB", "", "", `--log-bytes-total: "100KiB" is outside 512KiB to 1TiB: a log is made of 256KiB segments and needs two to let one go`},
+		{"--max-event 257MiB", "", "", `--max-event: "257MiB" is outside 1 to 256MiB: a record is encoded in one piece`},
+		{"--heartbeat 1h1ns", "", "", `--heartbeat: "1h1ns" is outside 1s to 1h: a beat costs every silent stream a write, and proxies cut what is silent for long`},
+		{"--heartbeat 9999999h", "", "", `--heartbeat: "9999999h" is not a duration (use 500ms, 20s, 5m)`},
+		{"--flush-window 1us", "", "", `--flush-window: "1us" is outside 0, or 1ms to 1s: less gathers nothing, more is no longer live`},
+		{"--admin off", "", "", `--admin: "off" is not an address to listen at (use :8080, 127.0.0.1:8080, [::1]:8080)`},
+		{"--listen-tls 8443", "", "", `--listen-tls: "8443" is not an address to listen at (use :8080, 127.0.0.1:8080, [::1]:8080)`},
+		{"--proxy-trusted 0.0.0.0/33", "", "", `--proxy-trusted: "0.0.0.0/33" is not a network (use 10.0.0.0/8, 2001:db8::/32, 192.0.2.7)`},
+		{"--proxy-trusted fe80::1%eth0", "", "", `--proxy-trusted: "fe80::1%eth0" is not a network (use 10.0.0.0/8, 2001:db8::/32, 192.0.2.7)`},
+		{"--kafka-brokers a:65536", "", "", `--kafka-brokers: "a:65536" is not a broker's address (use kafka-1:9092, 10.0.0.7:9092, [::1]:9092)`},
+		{"--kafka-brokers :9092", "", "", `--kafka-brokers: ":9092" is not a broker's address (use kafka-1:9092, 10.0.0.7:9092, [::1]:9092)`},
+		{"--kafka-tls=", "", "", `--kafka-tls: "" is not true or false`},
+		{"--kafka-tls=TRUE", "", "", `--kafka-tls: "TRUE" is not true or false`},
+		{"--no-kafka-tls", "", "", `unknown flag "--no-kafka-tls" (did you mean "--kafka-tls"?)`},
+		{"--Listen :1", "", "", `unknown flag "--Listen" (did you mean "--listen"?)`},
+		{"--route /a=a,/b", "", "", `--route: "/b" is not PATH=TOPIC (use /events=events; a path with a comma goes into the file)`},
+		{"--route /a%20b=a", "", "", `--route: "/a%20b" is not a path: write it decoded, without %`},
+		{"--route /a/../b=a", "", "", `--route: "/a/../b" is not a path: clients take . and .. segments away`},
+		{"--route //a=a", "", "", `--route: "//a" is not a path: it has an empty segment`},
+		{"--route /a?b=a", "", "", `--route: "/a?b" is not a path: it ends before ? and #`},
+		{"--route /*=a", "", "", `--route: "/*" is not a path: paths are exact, without wildcards`},
+		{`--route /a\b=a`, "", "", `--route: "/a\\b" is not a path: requests with a backslash are refused`},
 		{"--listen 8080", "", "", `--listen: "8080" is not an address to listen at (use :8080, 127.0.0.1:8080, [::1]:8080)`},
 		{"--listen :http", "", "", `--listen: ":http" is not an address to listen at (use :8080, 127.0.0.1:8080, [::1]:8080)`},
 		{"--listen :65536", "", "", `--listen: ":65536" is not an address to listen at (use :8080, 127.0.0.1:8080, [::1]:8080)`},
@@ -219,6 +251,27 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s: no error, want %q", name, tc.want)
 		case err.Error() != tc.want:
 			t.Errorf("%s:\n got %s\nwant %s", name, err, tc.want)
+		}
+	}
+}
+
+// TestEverySettingNamesItself gives each setting what none can take, by each
+// source: the error names the one and the other.
+func TestEverySettingNamesItself(t *testing.T) {
+	for _, command := range []string{Serve, Check, Demonstrate} {
+		for _, name := range newLoader(command).names() {
+			for _, tc := range []struct{ args, env, file, want string }{
+				{"--" + name + "=\x00", "", "", "--" + name + ": "},
+				{"", envName(name) + "=\x00", "", envName(name) + ": "},
+				{"", "", name + `: "\0"`, "tailcast.yaml:1:"},
+			} {
+				_, err := load(t, command, "--route=/r=r "+tc.args, tc.env, tc.file)
+				if err == nil || !strings.HasPrefix(err.Error(), tc.want) || tc.file != "" && !strings.Contains(err.Error(), `key "`+name+`"`) {
+					t.Errorf("%s %q %q %q: %v", command, tc.args, tc.env, tc.file, err)
+					continue
+				}
+				checkLine(t, err)
+			}
 		}
 	}
 }

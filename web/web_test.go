@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io/fs"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -104,6 +105,36 @@ func TestPolicy(t *testing.T) {
 		p := get(t, &Demo{}, path).Header().Get("Content-Security-Policy")
 		if !strings.Contains(p, "default-src 'none'") || !strings.Contains(p, "script-src 'self'") || strings.Contains(p, "unsafe") {
 			t.Errorf("%s: %q", path, p)
+		}
+	}
+}
+
+// What docs/PROTOCOL.md shows of the example pages is in them, and so is tested
+// with them.
+func TestExamplesAreAsDocumented(t *testing.T) {
+	lines := map[string]bool{"": true}
+	for _, page := range []string{"examples/log.html", "examples/state.html"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			lines[strings.TrimSpace(line)] = true
+		}
+	}
+	doc, err := os.ReadFile("../docs/PROTOCOL.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```js\n(.*?)```").FindAllStringSubmatch(string(doc), -1)
+	if len(blocks) != 2 {
+		t.Errorf("%d blocks of code, want one of each page", len(blocks))
+	}
+	for _, b := range blocks {
+		for line := range strings.Lines(b[1]) {
+			if !lines[strings.TrimSpace(line)] {
+				t.Errorf("no example has the line %q", line)
+			}
 		}
 	}
 }

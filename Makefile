@@ -63,7 +63,7 @@ test-kafka: kafka-jars ## Run the tests against real Kafka brokers (needs Java 1
 
 .PHONY: chaos
 chaos: kafka-jars ## Compare what clients got with the log for CHAOS (5m), in front of kfake and of real brokers; SEED repeats a run
-	TAILCAST_KAFKA_LIBS=$(KAFKALIBS) go test -timeout 2h -tags kafka -v -run '^TestChaos$$|^TestKafka$$/^Chaos$$' ./apptest/chaos \
+	TAILCAST_KAFKA_LIBS=$(KAFKALIBS) go test -timeout 2h -tags kafka -v -run '^Test(Chaos|Several)$$|^TestKafka$$/^(Chaos|Several)$$' ./apptest/chaos \
 	  -chaos.duration $(CHAOS) -chaos.seed $(SEED) -chaos.clients 200
 
 .PHONY: test-clients

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -40,24 +41,40 @@ func keySum(key []byte) uint32 { return crc32.ChecksumIEEE(key) }
 
 // jump is a place where a stream went on elsewhere, as a resync event said.
 type jump struct {
-	at     int   // records of the partition before it
+	at     int   // records of the lane before it
 	from   int64 // first offset that was lost
 	to     int64 // where the stream went on
 	reason string
 }
 
-// notice is a resync event.
+// notice is the data of a resync event.
 type notice struct {
 	Reason string
-	Topics map[string][]lost
+	Topics map[string][]struct {
+		Partition int32
+		From, To  int64
+	}
 }
 
+// lost is what a resync event says of a lane; both ends are lost.
 type lost struct {
-	Partition int32
-	From, To  int64
+	lane     int
+	from, to int64
 }
 
-// client follows the topic as a browser does: it keeps the id of the last
+// told is a resync event, and where the client was and went on.
+type told struct {
+	reason        string
+	lost          []lost
+	before, after vector
+	anew          []int // topics that are others than before, by their tags
+}
+
+func (r told) String() string {
+	return fmt.Sprintf("resync %s, lost %+v, topics anew %v, from %v on to %v", r.reason, r.lost, r.anew, r.before, r.after)
+}
+
+// client follows its topics as a browser does: it keeps the id of the last
 // whole block, and sends it when it connects anew.
 type client struct {
 	run  *run
@@ -67,10 +84,11 @@ type client struct {
 
 	id      string
 	pos     vector // that id's
-	begun   bool   // pos is known
+	tags    [topicsMax]tag
+	begun   bool // pos is known
 	start   vector
-	got     [partsMax][]got
-	jumps   [partsMax][]jump
+	got     [lanesMax][]got
+	jumps   [lanesMax][]jump
 	reasons []string // of resync events
 	last    int      // the node of the last connection; -1: none yet
 
@@ -84,7 +102,10 @@ type client struct {
 	at      atomic.Int64 // pos[0], for others to wait for
 	done    atomic.Bool
 	failed  error // what it objects to; read when done
-	trace   trace
+
+	forgotten int // records it got and dropped, since a snapshot began again
+	packed    int // ids of the second form
+	trace     trace
 }
 
 // trace is what a client saw last, for those who have to find out why.
@@ -123,8 +144,8 @@ func (c *client) finished() bool {
 	if end == nil || !c.begun || c.moved {
 		return false
 	}
-	for p, next := range end {
-		if c.pos[p] < next {
+	for l, next := range end {
+		if c.pos[l] < next && c.kind.has(l) {
 			return false
 		}
 	}
@@ -347,14 +368,20 @@ func (c *client) take(e event) error {
 	}
 	first := !c.placed
 	c.placed = true
-	pos, _, err := parseID(e.id)
+	at, err := c.run.parseID(e.id, c.kind.topics)
 	if err != nil {
 		return err
 	}
-	defer func() { c.id = string(e.id); c.at.Store(c.pos[0]) }()
+	if e.id[1] == '2' {
+		c.packed++
+	}
+	pos, anew := at.next, c.anew(at.tags)
+	defer func() { c.id, c.tags = string(e.id), at.tags; c.at.Store(c.pos[0]) }()
 	switch {
 	case c.begun && string(e.name) == "resync":
-		return c.resync(e.data, pos)
+		return c.resync(e.data, pos, anew)
+	case len(anew) > 0:
+		return fmt.Errorf("topics %v are others now, without a word", anew)
 	case !c.begun:
 		c.begun, c.start, c.pos = true, pos, pos
 		if len(e.data) > 0 {
@@ -362,9 +389,9 @@ func (c *client) take(e event) error {
 		}
 		return nil
 	case first:
-		for p := range pos {
-			if c.pos[p] == unknown { // it got nothing of it, and is given a start now
-				c.start[p], c.pos[p] = pos[p], pos[p]
+		for l := range pos {
+			if c.pos[l] == unknown { // it got nothing of it, and is given a start now
+				c.start[l], c.pos[l] = pos[l], pos[l]
 			}
 		}
 		if c.moved = pos != c.pos; c.moved {
@@ -382,15 +409,25 @@ func (c *client) take(e event) error {
 	return c.advance(pos)
 }
 
+// anew returns the topics whose tags are those of others than the client's.
+func (c *client) anew(tags [topicsMax]tag) (anew []int) {
+	for _, t := range c.kind.topics {
+		if was, is := c.tags[t], tags[t]; !was.missing() && !is.missing() && was != is {
+			anew = append(anew, t)
+		}
+	}
+	return anew
+}
+
 // advance moves the client to pos, which may pass over what holds no records,
 // and never goes back.
 func (c *client) advance(pos vector) error {
-	for p := range pos {
+	for l := range pos {
 		switch {
-		case c.pos[p] == unknown && pos[p] != unknown && len(c.got[p]) == 0:
-			c.start[p] = pos[p]
-		case pos[p] < max(c.due(p), c.pos[p]):
-			return fmt.Errorf("partition %d went back from %d to %d", p, c.pos[p], pos[p])
+		case c.pos[l] == unknown && pos[l] != unknown && len(c.got[l]) == 0:
+			c.start[l] = pos[l]
+		case pos[l] < max(c.due(l), c.pos[l]):
+			return fmt.Errorf("%s went back from %d to %d", c.run.lane(l), c.pos[l], pos[l])
 		}
 	}
 	c.pos = pos
@@ -399,50 +436,64 @@ func (c *client) advance(pos vector) error {
 
 // due is the first offset that the client has not seen for certain: behind its
 // last record, its start, or where a resync event took it.
-func (c *client) due(p int) int64 {
-	due := c.start[p]
-	if n := len(c.jumps[p]); n > 0 {
-		j := c.jumps[p][n-1]
-		if due = j.to; j.at == len(c.got[p]) {
+func (c *client) due(l int) int64 {
+	due := c.start[l]
+	if n := len(c.jumps[l]); n > 0 {
+		j := c.jumps[l][n-1]
+		if due = j.to; j.at == len(c.got[l]) {
 			return due
 		}
 	}
-	if n := len(c.got[p]); n > 0 {
-		due = max(due, int64(c.got[p][n-1].offset)+1)
+	if n := len(c.got[l]); n > 0 {
+		due = max(due, int64(c.got[l][n-1].offset)+1)
 	}
 	return due
 }
 
 // record notes a record and moves the client behind it.
 func (c *client) record(e event, pos vector) error {
-	p, g, err := envelope(e, c.run.o.topic)
+	l, g, err := c.run.envelope(e)
 	if err != nil {
 		return err
 	}
 	offset := int64(g.offset)
 	switch {
-	case offset < c.due(p):
-		return fmt.Errorf("record %d/%d came again, the client is at %d", p, offset, c.pos[p])
-	case pos[p] != offset+1:
-		return fmt.Errorf("the id of record %d/%d is at %d", p, offset, pos[p])
-	case c.pos[p] == unknown:
-		c.start[p] = offset
+	case !c.kind.has(l):
+		return fmt.Errorf("a record of %s, which the route does not serve", c.run.lane(l))
+	case offset < c.due(l):
+		return fmt.Errorf("record %d of %s came again, the client is at %d", offset, c.run.lane(l), c.pos[l])
+	case pos[l] != offset+1:
+		return fmt.Errorf("the id of record %d of %s is at %d", offset, c.run.lane(l), pos[l])
+	case c.pos[l] == unknown:
+		c.start[l] = offset
 	}
-	c.got[p] = append(c.got[p], g)
-	c.pos[p] = pos[p]
+	c.got[l] = append(c.got[l], g)
+	c.pos[l] = pos[l]
 	c.records.Add(1)
 	return nil
 }
 
 // resync notes that the stream goes on elsewhere.
-func (c *client) resync(data []byte, pos vector) error {
+func (c *client) resync(data []byte, pos vector, anew []int) error {
 	var n notice
 	if err := json.Unmarshal(data, &n); err != nil {
 		return err
 	}
-	before := c.pos
+	r := told{reason: n.Reason, before: c.pos, after: pos, anew: anew}
 	if c.moved {
-		before, c.moved = c.before, false
+		r.before, c.moved = c.before, false
+	}
+	for name, list := range n.Topics {
+		t := c.run.topic([]byte(name))
+		if t < 0 || !slices.Contains(c.kind.topics, t) {
+			return fmt.Errorf("topic %q is not of the route", name)
+		}
+		for _, l := range list {
+			if l.Partition < 0 || l.Partition >= partsMax {
+				return fmt.Errorf("there is no partition %d", l.Partition)
+			}
+			r.lost = append(r.lost, lost{laneOf(t, l.Partition), l.From, l.To})
+		}
 	}
 	c.run.count("resync "+n.Reason, 1)
 	c.reasons = append(c.reasons, n.Reason)
@@ -450,22 +501,19 @@ func (c *client) resync(data []byte, pos vector) error {
 	if c.kind.state {
 		return c.restart(n.Reason, pos)
 	}
-	said := n.Topics[c.run.o.topic]
-	if err := c.run.o.judge(n.Reason, said, before, pos); err != nil {
-		return fmt.Errorf("%w; the client was at %v", err, before)
+	if err := c.run.o.judge(r); err != nil {
+		return err
 	}
-	switch n.Reason {
-	case "expired", "truncated":
-		for _, l := range said {
-			if err := c.lose(n.Reason, l, pos[l.Partition]); err != nil {
-				return fmt.Errorf("%w; the client was at %v", err, before)
-			}
+	for _, l := range r.lost {
+		if err := c.lose(n.Reason, l, pos[l.lane]); err != nil {
+			return fmt.Errorf("%w: %v", err, r)
 		}
-	default:
-		for p := range pos {
-			c.jumps[p] = append(c.jumps[p], jump{len(c.got[p]), 0, pos[p], n.Reason})
+	}
+	for l := range pos {
+		if slices.Contains(anew, topicOf(l)) {
+			c.jumps[l] = append(c.jumps[l], jump{len(c.got[l]), 0, pos[l], n.Reason})
+			c.pos[l] = pos[l]
 		}
-		c.pos = pos
 	}
 	return c.advance(pos)
 }
@@ -477,9 +525,9 @@ func (c *client) restart(reason string, pos vector) error {
 	if reason != "expired" {
 		return fmt.Errorf("resync %s of a snapshot", reason)
 	}
-	for p := range pos {
-		if pos[p] < c.pos[p] {
-			c.got = [partsMax][]got{}
+	for l := range pos {
+		if pos[l] < c.pos[l] {
+			c.forget()
 			break
 		}
 	}
@@ -487,23 +535,31 @@ func (c *client) restart(reason string, pos vector) error {
 	return nil
 }
 
-// lose notes what a resync event says of a partition, where the stream goes on
-// at next.
+// forget drops everything the client has got.
+func (c *client) forget() {
+	for l := range c.got {
+		c.forgotten += len(c.got[l])
+		c.got[l] = nil
+	}
+}
+
+// lose notes what a resync event says of a lane, where the stream goes on at
+// next.
 func (c *client) lose(reason string, l lost, next int64) error {
-	due := c.due(int(l.Partition))
+	due := c.due(l.lane)
 	switch {
-	case reason == "expired" && (l.From < due || l.To+1 != next):
+	case reason == "expired" && (l.from < due || l.to+1 != next):
 		return fmt.Errorf("%+v has expired, the client's next was %d, and it goes on at %d", l, due, next)
-	case reason == "truncated" && (l.From > due || l.To+1 < due || l.From > next):
+	case reason == "truncated" && (l.from > due || l.to+1 < due || l.from > next):
 		return fmt.Errorf("%+v was cut, the client's next was %d, and it goes on at %d", l, due, next)
 	}
-	c.jumps[l.Partition] = append(c.jumps[l.Partition], jump{len(c.got[l.Partition]), l.From, next, reason})
-	c.pos[l.Partition] = next
+	c.jumps[l.lane] = append(c.jumps[l.lane], jump{len(c.got[l.lane]), l.from, next, reason})
+	c.pos[l.lane] = next
 	return nil
 }
 
 // envelope reads an event's data: where its record is, and the sum of it.
-func envelope(e event, topic string) (partition int, g got, err error) {
+func (r *run) envelope(e event) (lane int, g got, err error) {
 	rest := e.data
 	field := func(before, after string) (value []byte) {
 		if err != nil {
@@ -520,7 +576,9 @@ func envelope(e event, topic string) (partition int, g got, err error) {
 		}
 		return value
 	}
-	if name := field(`{"topic":"`, `","partition":`); err == nil && string(name) != topic {
+	name := field(`{"topic":"`, `","partition":`)
+	t := r.topic(name)
+	if err == nil && t < 0 {
 		return 0, g, fmt.Errorf("a record of topic %q", name)
 	}
 	p, perr := number(field("", `,"offset":`))
@@ -547,5 +605,5 @@ func envelope(e event, topic string) (partition int, g got, err error) {
 	if err == nil && len(rest) > 0 {
 		err = fmt.Errorf("%.40q behind the envelope", rest)
 	}
-	return int(p), g, err
+	return laneOf(t, int32(p)), g, err
 }

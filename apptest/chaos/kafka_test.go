@@ -17,10 +17,11 @@ import (
 	"tailcast/internal/testkit"
 )
 
-// TestKafka has three real brokers, with one topic a case.
+// TestKafka has three real brokers, and topics of its own for each case.
 func TestKafka(t *testing.T) {
 	k := &kafka{Cluster: kafkatest.Start(t, kafkatest.Options{Brokers: 3}), away: -1}
 	t.Run("Chaos", k.chaos)
+	t.Run("Several", k.several)
 	t.Run("State", k.state)
 	t.Run("Recreated", k.recreated)
 	t.Run("UncleanElection", k.unclean)
@@ -28,7 +29,7 @@ func TestKafka(t *testing.T) {
 
 func (k *kafka) chaos(t *testing.T) {
 	r := newRun(t, options{
-		topic: "chaos", brokers: k.Addrs, parts: 3, grow: 6, clients: 60, rate: 300,
+		topics: []topic{{"chaos", 3, 6}}, brokers: k.Addrs, clients: 60, rate: 300,
 		duration: 15 * time.Second, offline: 8 * time.Second, gateways: true, tend: k.tend,
 		kinds: mixed("chaos"),
 	})
@@ -37,11 +38,24 @@ func (k *kafka) chaos(t *testing.T) {
 	r.play()
 }
 
+// several is chaos with several topics in a stream, one of which is made anew
+// in the middle of it.
+func (k *kafka) several(t *testing.T) {
+	r := newRun(t, options{
+		topics: abc, brokers: k.Addrs, clients: 60, rate: 300,
+		duration: 16 * time.Second, offline: 5 * time.Second, gateways: true, tend: k.tend,
+		kinds: severalByName,
+	})
+	r.o.faults = k.faults(r)
+	k.create(r, 3, nil)
+	r.recreated(1, 3, 3)
+}
+
 // state is TestState in front of brokers that compact the topic all the time,
 // aborted transactions and all.
 func (k *kafka) state(t *testing.T) {
 	r := newRun(t, options{
-		topic: "state", brokers: k.Addrs, parts: 3, grow: 6, clients: 40, rate: 600, keys: 400, compacted: true,
+		topics: []topic{{"state", 3, 6}}, brokers: k.Addrs, clients: 40, rate: 600, keys: 400, compacted: true,
 		duration: 8 * time.Second, offline: 4 * time.Second, gateways: true, tend: k.tend,
 		kinds: stateful,
 	})
@@ -54,11 +68,11 @@ func (k *kafka) state(t *testing.T) {
 
 func (k *kafka) recreated(t *testing.T) {
 	r := newRun(t, options{
-		topic: "recreated", brokers: k.Addrs, parts: 3, grow: 3, clients: 40, rate: 300,
+		topics: []topic{{"recreated", 3, 3}}, brokers: k.Addrs, clients: 40, rate: 300,
 		duration: 8 * time.Second, offline: 3 * time.Second, gateways: true,
 	})
 	k.create(r, 3, nil)
-	r.recreated(2, 3)
+	r.recreated(0, 2, 3)
 }
 
 // unclean has a replica lead that missed records which everybody has got: the
@@ -66,14 +80,14 @@ func (k *kafka) recreated(t *testing.T) {
 // from there; so are those who come with an id beyond its end.
 func (k *kafka) unclean(t *testing.T) {
 	r := newRun(t, options{
-		topic: "unclean", brokers: k.Addrs, parts: 1, grow: 1, clients: 24, rate: 200,
+		topics: []topic{{"unclean", 1, 1}}, brokers: k.Addrs, clients: 24, rate: 200,
 		duration: 6 * time.Second, steady: true, plainly: true,
 	})
 	k.create(r, 2, map[string]*string{"unclean.leader.election.enable": new("true"), "min.insync.replicas": new("1")})
 	var cut lost
-	r.o.judge = func(reason string, said []lost, before, after vector) error {
-		if reason != "truncated" || !slices.Equal(said, []lost{cut}) || after[0] != cut.From {
-			return fmt.Errorf("want %+v to be truncated: %w", cut, none(reason, said, before, after))
+	r.o.judge = func(is told) error {
+		if is.reason != "truncated" || !slices.Equal(is.lost, []lost{cut}) || is.after[0] != cut.from {
+			return fmt.Errorf("want %+v to be truncated: %w", cut, none(is))
 		}
 		return nil
 	}
@@ -83,14 +97,14 @@ func (k *kafka) unclean(t *testing.T) {
 		k.Kill(follower)
 		cut = k.writeAlone(r)
 		r.await("every client has what will be cut", func() bool {
-			return !slices.ContainsFunc(r.clients, func(c *client) bool { return c.at.Load() <= cut.To })
+			return !slices.ContainsFunc(r.clients, func(c *client) bool { return c.at.Load() <= cut.to })
 		})
 		id := r.clients[0].id // it waits for records, so nobody writes this
 		k.Kill(lead)
 		k.Restart(follower)
 		testkit.Eventually(t, patience, "leadership of the replica that missed them", func() bool {
 			var unclean kadm.TopicsSet
-			unclean.Add(r.o.topic, 0)
+			unclean.Add("unclean", 0)
 			_, _ = r.admin().ElectLeaders(r.within(), kadm.ElectLiveReplica, unclean) // seen by who leads
 			return k.leader(r, 0) == follower
 		})
@@ -101,6 +115,7 @@ func (k *kafka) unclean(t *testing.T) {
 			return !slices.ContainsFunc(r.clients, func(c *client) bool { return c.resyncs.Load() == 0 })
 		})
 		k.Restart(lead)
+		r.acked.forget(0)
 		r.adm = nil
 	}
 	r.play()
@@ -134,34 +149,32 @@ type kafka struct {
 
 func (k *kafka) create(r *run, replicas int16, configs map[string]*string) {
 	r.t.Helper()
-	if _, err := r.admin().CreateTopic(r.within(), int32(r.o.parts), replicas, configs, r.o.topic); err != nil {
-		r.t.Fatal(err)
-	}
-	testkit.Eventually(r.t, patience, "leaders of "+r.o.topic, func() bool {
-		for p := range r.o.parts {
-			if k.leader(r, int32(p)) < 0 {
-				return false
-			}
+	for _, tp := range r.o.topics {
+		if _, err := r.admin().CreateTopic(r.within(), int32(tp.parts), replicas, configs, tp.name); err != nil {
+			r.t.Fatal(err)
 		}
-		return true
+	}
+	testkit.Eventually(r.t, patience, "leaders of all partitions", func() bool {
+		return !slices.ContainsFunc(r.lanes(), func(l int) bool { return k.leader(r, l) < 0 })
 	})
 }
 
-func (k *kafka) partition(r *run, p int32) (kadm.PartitionDetail, error) {
-	m, err := r.admin().Metadata(r.within(), r.o.topic)
+func (k *kafka) partition(r *run, lane int) (kadm.PartitionDetail, error) {
+	name := r.o.topics[topicOf(lane)].name
+	m, err := r.admin().Metadata(r.within(), name)
 	if err != nil {
 		return kadm.PartitionDetail{}, err
 	}
-	d, ok := m.Topics[r.o.topic].Partitions[p]
+	d, ok := m.Topics[name].Partitions[partitionOf(lane)]
 	if !ok {
 		return d, errors.New("no such partition")
 	}
 	return d, nil
 }
 
-// leader is the broker (from 0) that leads a partition; -1 while none does.
-func (k *kafka) leader(r *run, p int32) int {
-	d, err := k.partition(r, p)
+// leader is the broker (from 0) that leads a lane; -1 while none does.
+func (k *kafka) leader(r *run, lane int) int {
+	d, err := k.partition(r, lane)
 	if err != nil || d.Leader < 0 {
 		return -1
 	}
@@ -189,7 +202,8 @@ func (k *kafka) follower(r *run, lead int) int {
 func (k *kafka) faults(r *run) []fault {
 	return []fault{
 		{"leader killed", 6, func(d *rand.Rand) bool {
-			i := k.leader(r, d.Int32N(r.parts.Load()))
+			lanes := r.lanes()
+			i := k.leader(r, lanes[d.IntN(len(lanes))])
 			if i < 0 || k.away >= 0 {
 				return false
 			}
@@ -207,8 +221,8 @@ func (k *kafka) faults(r *run) []fault {
 		}},
 		{"preferred leaders elected", 2, func(*rand.Rand) bool {
 			var all kadm.TopicsSet
-			for p := range r.parts.Load() {
-				all.Add(r.o.topic, p)
+			for _, l := range r.lanes() {
+				all.Add(r.o.topics[topicOf(l)].name, partitionOf(l))
 			}
 			_, _ = r.admin().ElectLeaders(r.within(), kadm.ElectPreferredReplica, all) // as far as there are any
 			return true

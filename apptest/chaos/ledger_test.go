@@ -18,8 +18,8 @@ type ledger struct {
 	cl  *kgo.Client
 
 	mu    sync.Mutex
-	parts int
-	log   [partsMax][]got
+	parts [topicsMax]int
+	log   [lanesMax][]got
 	next  vector // behind the last record read
 	bad   error
 }
@@ -37,10 +37,10 @@ func (l *ledger) read(ctx context.Context, enough func() bool) {
 		fetches := l.cl.PollRecords(poll, 10_000)
 		cancel()
 		l.mu.Lock()
-		fetches.EachError(func(_ string, p int32, err error) {
+		fetches.EachError(func(topic string, p int32, err error) {
 			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 				l.run.count("ledger errors", 1)
-				l.bad = fmt.Errorf("the ledger reads partition %d: %w", p, err)
+				l.bad = fmt.Errorf("the ledger reads %s/%d: %w", topic, p, err)
 			}
 		})
 		fetches.EachRecord(l.add)
@@ -52,23 +52,26 @@ func (l *ledger) read(ctx context.Context, enough func() bool) {
 func (l *ledger) grow() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	add := map[int32]kgo.Offset{}
-	for ; l.parts < int(l.run.parts.Load()); l.parts++ {
-		add[int32(l.parts)] = kgo.NewOffset().At(0)
-	}
-	if len(add) > 0 {
-		l.cl.AddConsumePartitions(map[string]map[int32]kgo.Offset{l.run.o.topic: add})
+	for t, topic := range l.run.o.topics {
+		add := map[int32]kgo.Offset{}
+		for ; l.parts[t] < int(l.run.parts[t].Load()); l.parts[t]++ {
+			add[int32(l.parts[t])] = kgo.NewOffset().At(0)
+		}
+		if len(add) > 0 {
+			l.cl.AddConsumePartitions(map[string]map[int32]kgo.Offset{topic.name: add})
+		}
 	}
 }
 
 // add takes a record. mu must be held.
 func (l *ledger) add(r *kgo.Record) {
-	if r.Offset < l.next[r.Partition] {
-		l.bad = fmt.Errorf("the ledger reads %d/%d again", r.Partition, r.Offset)
+	at := l.run.laneOf(r)
+	if r.Offset < l.next[at] {
+		l.bad = fmt.Errorf("the ledger reads %d of %s again", r.Offset, l.run.lane(at))
 		return
 	}
-	l.next[r.Partition] = r.Offset + 1
-	l.log[r.Partition] = append(l.log[r.Partition], gotOf(r))
+	l.next[at] = r.Offset + 1
+	l.log[at] = append(l.log[at], gotOf(r))
 }
 
 // gotOf is what a client gets of a record.
@@ -89,13 +92,14 @@ func (l *ledger) behind() vector {
 
 // mismatch is where a client's stream and the log differ.
 type mismatch struct {
-	client, partition int
-	offset            int64 // that was due; the last one if none was
-	what              string
+	client *client
+	lane   int
+	offset int64 // that was due; the last one if none was
+	what   string
 }
 
 func (m mismatch) String() string {
-	return fmt.Sprintf("client %d, partition %d: %s", m.client, m.partition, m.what)
+	return fmt.Sprintf("client %d (%s), %s: %s", m.client.n, m.client.kind.target, m.client.run.lane(m.lane), m.what)
 }
 
 // compare checks everything a client got. It returns the records compared, and
@@ -104,7 +108,7 @@ func (l *ledger) compare(c *client) (n, void int, bad []mismatch) {
 	if c.kind.state {
 		return l.compareState(c)
 	}
-	for p := range partsMax {
+	for p := range lanesMax {
 		w := walk{log: l.wanted(p, c.kind), jumps: c.jumps[p]}
 		w.seek(max(c.start[p], 0))
 		for i, g := range c.got[p] {
@@ -122,15 +126,18 @@ func (l *ledger) compare(c *client) (n, void int, bad []mismatch) {
 			w.wrong = fmt.Sprintf("ends before %d; %d records are missing", w.log[w.at].offset, len(w.log)-w.at)
 		}
 		if w.wrong != "" {
-			bad = append(bad, mismatch{c.n, p, w.due(), w.wrong})
+			bad = append(bad, mismatch{c, p, w.due(), w.wrong})
 		}
 	}
 	return n, void, bad
 }
 
-// wanted is what a client of a kind is to get of a partition.
+// wanted is what a client of a kind is to get of a lane.
 func (l *ledger) wanted(p int, k kind) []got {
-	if k.wants == nil {
+	switch {
+	case !k.has(p):
+		return nil
+	case k.wants == nil:
 		return l.log[p]
 	}
 	var log []got
@@ -145,13 +152,16 @@ func (l *ledger) wanted(p int, k kind) []got {
 // compareState checks that what a client has of each key at the end is what the
 // log has, and that every record it got is the log's, unless it is compacted away.
 func (l *ledger) compareState(c *client) (n, void int, bad []mismatch) {
-	for p := range partsMax {
+	for p := range lanesMax {
 		want, have := map[uint32]got{}, map[uint32]got{}
-		for _, g := range l.log[p] {
+		w := walk{log: l.wanted(p, c.kind)}
+		for _, g := range w.log {
 			apply(want, g)
 		}
-		w := walk{log: l.log[p]}
 		for _, g := range c.got[p] {
+			if c.kind.wants != nil && !c.kind.wants(g) && w.wrong == "" {
+				w.wrong = fmt.Sprintf("got %d, which is not for it", g.offset)
+			}
 			w.seek(int64(g.offset))
 			if w.at < len(w.log) && w.log[w.at].offset == g.offset && !w.step(g) {
 				break
@@ -171,10 +181,10 @@ func (l *ledger) compareState(c *client) (n, void int, bad []mismatch) {
 			}
 		}
 		if w.wrong != "" {
-			bad = append(bad, mismatch{c.n, p, w.due(), w.wrong})
+			bad = append(bad, mismatch{c, p, w.due(), w.wrong})
 		}
 	}
-	return n, void, bad
+	return n + c.forgotten, void, bad
 }
 
 // apply brings a state up to a record.
@@ -186,7 +196,7 @@ func apply(state map[uint32]got, g got) {
 	state[g.key] = g
 }
 
-// walk is the comparison of one partition.
+// walk is the comparison of one lane.
 type walk struct {
 	log   []got
 	jumps []jump

@@ -1,9 +1,11 @@
 // Package chaos is the proof that streams resume exactly. Two gateways stand
 // in front of three brokers; producers write plain records and transactions;
 // clients come, cut their connections at any byte, go offline, stall, and
-// resume on either gateway; brokers and gateways fail meanwhile. At the end
-// the committed log is read by a consumer that knows nothing of the gateways,
-// and what every client got is compared with it, record by record.
+// resume on either gateway; brokers and gateways fail meanwhile. Streams are of
+// one topic or of several, of all records or of some, from the end, from the
+// beginning or from a snapshot. At the end the committed log is read by a
+// consumer that knows nothing of the gateways, and what every client got is
+// compared with it, record by record.
 //
 //	make test         a small run in front of franz-go's kfake
 //	make test-kafka   a small run in front of real brokers, and what they alone can do

@@ -17,8 +17,10 @@ const maxEvent = 4 << 10
 // acked are the records that brokers confirmed, and whose transactions were
 // committed: all of them must be in the log.
 type acked struct {
+	run *run
+
 	mu  sync.Mutex
-	log [partsMax][]got
+	log [lanesMax][]got
 	bad int // records whose fate is not known
 }
 
@@ -26,7 +28,8 @@ func (a *acked) add(recs ...*kgo.Record) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, r := range recs {
-		a.log[r.Partition] = append(a.log[r.Partition], gotOf(r))
+		at := a.run.laneOf(r)
+		a.log[at] = append(a.log[at], gotOf(r))
 	}
 }
 
@@ -34,6 +37,13 @@ func (a *acked) lost(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.bad += n
+}
+
+// forget drops the records of a topic, whose log is no more.
+func (a *acked) forget(topic int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.log[laneOf(topic, 0):laneOf(topic+1, 0)])
 }
 
 // missing returns how many of them the log lacks, for another reason than that
@@ -72,7 +82,8 @@ func (m *maker) next() *kgo.Record {
 	m.n++
 	name := fmt.Sprintf("%s-%d", m.name, m.n)
 	key := fmt.Sprint("user-", m.draw.IntN(m.run.o.keys))
-	r := &kgo.Record{Topic: m.run.o.topic, Partition: m.draw.Int32N(m.run.parts.Load()), Key: []byte(key)}
+	t := m.draw.IntN(len(m.run.o.topics))
+	r := &kgo.Record{Topic: m.run.o.topics[t].name, Partition: m.draw.Int32N(m.run.parts[t].Load()), Key: []byte(key)}
 	switch k := m.draw.IntN(1000); {
 	case k < 10, m.run.o.compacted && k < 200: // tombstone
 	case k < 13 && !m.run.o.compacted:

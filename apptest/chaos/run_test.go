@@ -28,10 +28,8 @@ const stallMax = time.Second
 
 // options say what a run is made of.
 type options struct {
-	topic     string
+	topics    []topic // one, or a, b and c
 	brokers   []string
-	parts     int // at first
-	grow      int // partitions it may grow to
 	clients   int
 	rate      int // records a second
 	duration  time.Duration
@@ -44,12 +42,16 @@ type options struct {
 	follow    bool             // the ledger reads along: records will be deleted
 	kinds     func(n int) kind // what client n asks for; default: everything
 	keys      int              // of records; default: users
-	compacted bool             // the topic is; a third of the records are tombstones
+	compacted bool             // the topics are; one in five records is a tombstone
 	between   func()           // happens once, while nobody writes, to a topic whose log does not survive it
+	judge     func(told) error // objects to a resync event
+}
 
-	// judge objects to a resync event: what it says, and where the stream was
-	// and went on.
-	judge func(reason string, said []lost, before, after vector) error
+// topic is one topic of a run.
+type topic struct {
+	name  string
+	parts int // at first
+	grow  int // partitions it may grow to
 }
 
 // fault is something that the run does now and then, in the test's goroutine.
@@ -68,7 +70,8 @@ type run struct {
 
 	nodes   []*testkit.Server
 	up      []time.Time // when a node that was ended is started again; zero: it runs
-	parts   atomic.Int32
+	names   [topicsMax]tag
+	parts   [topicsMax]atomic.Int32
 	clients []*client
 	late    func(id string) // adds a client that comes with an id
 	ledger  ledger
@@ -84,9 +87,7 @@ type run struct {
 }
 
 // none objects to every resync.
-func none(reason string, said []lost, _, after vector) error {
-	return fmt.Errorf("resync %s, %v, goes on at %v: nothing was lost", reason, said, after)
-}
+func none(r told) error { return fmt.Errorf("nothing was lost, but %v", r) }
 
 func newRun(t *testing.T, o options) *run {
 	t.Helper()
@@ -102,8 +103,11 @@ func newRun(t *testing.T, o options) *run {
 		o.tend = func(bool) {}
 	}
 	r := &run{o: o, t: t, seed: seed(t), ending: make(chan struct{}), counts: map[string]int{}}
-	r.parts.Store(int32(o.parts))
-	r.ledger.run = r
+	for i, tp := range o.topics {
+		r.names[i] = nameTag(tp.name)
+		r.parts[i].Store(int32(tp.parts))
+	}
+	r.ledger.run, r.acked.run = r, r
 	t.Cleanup(func() {
 		for _, cl := range r.kafka {
 			cl.Close()
@@ -118,6 +122,28 @@ func (r *run) rand(name string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(name))
 	return rand.New(rand.NewPCG(r.seed, h.Sum64()))
+}
+
+// topic returns the number of a topic, or -1.
+func (r *run) topic(name []byte) int {
+	return slices.IndexFunc(r.o.topics, func(t topic) bool { return t.name == string(name) })
+}
+
+func (r *run) laneOf(rec *kgo.Record) int { return laneOf(r.topic([]byte(rec.Topic)), rec.Partition) }
+
+// lane is a lane's name.
+func (r *run) lane(l int) string {
+	return fmt.Sprintf("%s/%d", r.o.topics[topicOf(l)].name, partitionOf(l))
+}
+
+// lanes are the lanes there are.
+func (r *run) lanes() (all []int) {
+	for t := range r.o.topics {
+		for p := range r.parts[t].Load() {
+			all = append(all, laneOf(t, p))
+		}
+	}
+	return all
 }
 
 func (r *run) count(what string, n int) {
@@ -148,7 +174,7 @@ func (r *run) client(opts ...kgo.Opt) *kgo.Client {
 func (r *run) serve(i int) *testkit.Server {
 	r.t.Helper()
 	path := filepath.Join(r.t.TempDir(), "tailcast.yaml")
-	if err := os.WriteFile(path, []byte(routes(r.o.topic, r.o.compacted)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(r.o.routes()), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
 	flags := []string{
@@ -167,8 +193,8 @@ func (r *run) serve(i int) *testkit.Server {
 func (r *run) play() {
 	t := r.t
 	t.Helper()
-	for p := range r.o.parts {
-		r.anchor(int32(p))
+	for _, l := range r.lanes() {
+		r.anchor(l)
 	}
 	for i := range 2 {
 		r.nodes = append(r.nodes, r.serve(i))
@@ -195,11 +221,11 @@ func (r *run) play() {
 	}
 	r.late = func(id string) {
 		c := r.newClient()
-		var err error
-		if c.pos, _, err = parseID([]byte(id)); err != nil {
+		at, err := r.parseID([]byte(id), c.kind.topics)
+		if err != nil {
 			t.Fatal(err)
 		}
-		c.id, c.begun, c.start = id, true, c.pos
+		c.id, c.begun, c.start, c.pos, c.tags = id, true, at.next, at.next, at.tags
 		clients.Go(func() { c.follow(ctx) })
 	}
 	began := time.Now()
@@ -208,7 +234,6 @@ func (r *run) play() {
 	} else {
 		r.write(ctx, r.o.duration/2, "former ")
 		r.o.between()
-		r.acked = acked{}
 		r.write(ctx, r.o.duration/2, "")
 	}
 	r.finish()
@@ -228,17 +253,19 @@ func (r *run) play() {
 	r.compare()
 }
 
-// anchor writes the first record of a partition of a compacted topic, which
+// anchor writes the first record of a lane of a compacted topic, which
 // stays there: else an id from before everything that compaction has left is
 // believed by no gateway that was started since, and the client told so.
-func (r *run) anchor(p int32) {
+func (r *run) anchor(lane int) {
 	r.t.Helper()
 	if !r.o.compacted {
 		return
 	}
 	cl := r.client()
-	testkit.Eventually(r.t, patience, fmt.Sprint("the first record of partition ", p), func() bool {
-		rec := &kgo.Record{Topic: r.o.topic, Partition: p, Key: []byte("first"), Value: fmt.Append(nil, "first ", p)}
+	testkit.Eventually(r.t, patience, "the first record of "+r.lane(lane), func() bool {
+		rec := &kgo.Record{
+			Topic: r.o.topics[topicOf(lane)].name, Partition: partitionOf(lane), Key: []byte("first"), Value: fmt.Append(nil, "first ", lane),
+		}
 		if err := cl.ProduceSync(r.within(), rec).FirstErr(); err != nil {
 			cl.ForceMetadataRefresh() // that it is there is not known everywhere at once
 			return false
@@ -289,7 +316,7 @@ func (r *run) haunt(ctx context.Context) {
 				first, second := r.endNode(0, syscall.SIGKILL, d), r.endNode(1, syscall.SIGKILL, d)
 				return first && second
 			}},
-			fault{"partitions grown", 2, func(*rand.Rand) bool { return r.grow() }},
+			fault{"partitions grown", 2, r.grow},
 		)
 	}
 	total := 0
@@ -367,13 +394,14 @@ func (r *run) raise(all bool) {
 	}
 }
 
-// grow adds a partition.
-func (r *run) grow() bool {
-	n := int(r.parts.Load()) + 1
-	if n > r.o.grow {
+// grow adds a partition to a topic.
+func (r *run) grow(d *rand.Rand) bool {
+	t := d.IntN(len(r.o.topics))
+	n := int(r.parts[t].Load()) + 1
+	if n > r.o.topics[t].grow {
 		return false
 	}
-	resp, err := r.admin().UpdatePartitions(r.within(), n, r.o.topic)
+	resp, err := r.admin().UpdatePartitions(r.within(), n, r.o.topics[t].name)
 	if err == nil {
 		err = resp.Error()
 	}
@@ -381,8 +409,8 @@ func (r *run) grow() bool {
 		r.count("growth failed", 1) // a broker was away
 		return false
 	}
-	r.anchor(int32(n - 1))
-	r.parts.Store(int32(n))
+	r.anchor(laneOf(t, int32(n-1)))
+	r.parts[t].Store(int32(n))
 	return true
 }
 
@@ -393,14 +421,16 @@ func (r *run) finish() {
 	cl := r.client()
 	var end vector
 	var recs []*kgo.Record
-	for p := range r.parts.Load() {
-		recs = append(recs, &kgo.Record{Topic: r.o.topic, Partition: p, Key: []byte("last"), Value: fmt.Append(nil, "last ", p)})
+	for _, l := range r.lanes() {
+		recs = append(recs, &kgo.Record{
+			Topic: r.o.topics[topicOf(l)].name, Partition: partitionOf(l), Key: []byte("last"), Value: fmt.Append(nil, "last ", l),
+		})
 	}
 	if err := cl.ProduceSync(r.within(), recs...).FirstErr(); err != nil {
 		r.t.Fatalf("the last records: %v", err)
 	}
 	for _, rec := range recs {
-		end[rec.Partition] = rec.Offset + 1
+		end[r.laneOf(rec)] = rec.Offset + 1
 	}
 	r.acked.add(recs...)
 	r.end.Store(&end)
@@ -413,8 +443,8 @@ func (r *run) read() bool {
 		return false
 	}
 	at := r.ledger.behind()
-	for p, next := range end {
-		if at[p] < next {
+	for l, next := range end {
+		if at[l] < next {
 			return false
 		}
 	}
@@ -444,12 +474,13 @@ func (r *run) compare() {
 		t.Error(r.ledger.bad)
 	}
 	records, compared, voided := 0, 0, 0
-	for p := range r.ledger.log {
-		records += len(r.ledger.log[p])
+	for l := range r.ledger.log {
+		records += len(r.ledger.log[l])
 	}
 	var bad []mismatch
-	failed, received := 0, 0
+	failed, received, packed := 0, 0, 0
 	for _, c := range r.clients {
+		packed += c.packed
 		received += int(c.records.Load())
 		n, void, wrong := r.ledger.compare(c)
 		compared += n
@@ -480,6 +511,9 @@ func (r *run) compare() {
 	}
 	t.Logf("%8d  records in the log (%d confirmed ones among them, %d of unknown fate)", records, have, r.acked.bad)
 	t.Logf("%8d  records compared, of %d clients", compared, len(r.clients))
+	if packed > 0 {
+		t.Logf("%8d  ids of the second form", packed)
+	}
 	if voided > 0 {
 		t.Logf("%8d  records received of a log that is no more", voided)
 	}
@@ -489,7 +523,7 @@ func (r *run) compare() {
 			t.Errorf("and %d more", len(bad)-i)
 			break
 		}
-		t.Errorf("%v\n%s%s", m, r.clients[m.client].trace.String(), r.around(int32(m.partition), m.offset))
+		t.Errorf("%v\n%s%s", m, m.client.trace.String(), r.around(m.lane, m.offset))
 	}
 	if missing > 0 {
 		t.Errorf("the log lacks %d records that were confirmed: the comparison is worth nothing", missing)
@@ -499,12 +533,12 @@ func (r *run) compare() {
 	}
 }
 
-// around is what the log of a partition holds near an offset, committed or not.
-func (r *run) around(partition int32, offset int64) string {
+// around is what the log of a lane holds near an offset, committed or not.
+func (r *run) around(lane int, offset int64) string {
 	const near = 8
 	at := kgo.NewOffset().At(max(0, offset-near))
 	cl, err := kgo.NewClient(kgo.SeedBrokers(r.o.brokers...), kgo.KeepControlRecords(),
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.o.topic: {partition: at}}))
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.o.topics[topicOf(lane)].name: {partitionOf(lane): at}}))
 	if err != nil {
 		return err.Error()
 	}
@@ -513,7 +547,7 @@ func (r *run) around(partition int32, offset int64) string {
 	defer cancel()
 	var b strings.Builder
 	for _, rec := range cl.PollRecords(ctx, 2*near).Records() {
-		fmt.Fprintf(&b, "\t%d/%d producer %d/%d leader epoch %d", partition, rec.Offset, rec.ProducerID, rec.ProducerEpoch, rec.LeaderEpoch)
+		fmt.Fprintf(&b, "\t%s %d producer %d/%d leader epoch %d", r.lane(lane), rec.Offset, rec.ProducerID, rec.ProducerEpoch, rec.LeaderEpoch)
 		switch {
 		case rec.Attrs.IsControl():
 			fmt.Fprintf(&b, " control %x", rec.Key)

@@ -31,6 +31,12 @@ const (
 	asksMax = 1024
 	// askMax bounds their wait; a browser shows nothing meanwhile.
 	askMax = 5 * time.Second
+	// pipelinedMax bounds the requests that are answered of one read: a write
+	// each, and so half a millisecond before the next connection has its turn.
+	// A client that sends more gets the connection closed behind the last
+	// answer, and asks again for the others (RFC 9112 9.3.2). Browsers pipeline
+	// nothing.
+	pipelinedMax = 64
 	// expireMax bounds the deadlines that a turn acts on: about turnMax of
 	// closing connections.
 	expireMax = 256
@@ -78,6 +84,10 @@ type waits struct {
 	end       time.Duration // for a stream's last frame to be taken
 	keepAlive time.Duration // between two requests
 	guard     time.Duration // for the verdict on a token: two askings of the issuer
+	turn      time.Duration // of the loop, at least between two turns while there are events of sockets
 }
 
-var defaultWaits = waits{linger: 5 * time.Second, end: 5 * time.Second, keepAlive: 60 * time.Second, guard: 15 * time.Second}
+var defaultWaits = waits{
+	linger: 5 * time.Second, end: 5 * time.Second, keepAlive: 60 * time.Second, guard: 15 * time.Second,
+	turn: time.Millisecond,
+}

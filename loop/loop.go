@@ -38,6 +38,10 @@ type Loop struct {
 	el       gnet.EventLoop
 	now      time.Duration // since began, as of the last tell
 	armed    time.Duration // when the timer fires, 0: it does not
+	turned   time.Duration // when the last turn ended
+	turnCost time.Duration // what it took
+	inside   bool          // a turn or an event of a connection is under way
+	answers  int           // of the read under way
 	all      []*conn       // every connection
 	feeds    map[*hub.Feed]*streams
 	passes   []*streams    // with streams to serve, in the order they will be
@@ -89,6 +93,7 @@ func (l *Loop) OnOpen(gc gnet.Conn) ([]byte, gnet.Action) {
 		l.settle()
 		return nil, gnet.None
 	}
+	l.inside = true
 	l.tell()
 	c.gc, c.fd = gc, int32(gc.Fd())
 	c.all = int32(len(l.all))
@@ -104,7 +109,8 @@ func (l *Loop) OnOpen(gc gnet.Conn) ([]byte, gnet.Action) {
 		l.handOver(c)
 	}
 	l.settle()
-	if !ok {
+	l.inside = false
+	if !ok || !l.keepPace(c) {
 		return nil, gnet.Close
 	}
 	return nil, gnet.None
@@ -118,6 +124,7 @@ func (l *Loop) OnTraffic(gc gnet.Conn) gnet.Action {
 		l.turn()
 		return gnet.None
 	}
+	l.inside, l.answers = true, 0
 	l.tell()
 	l.box.Enter()
 	if s := c.session(); s != nil {
@@ -130,10 +137,26 @@ func (l *Loop) OnTraffic(gc gnet.Conn) gnet.Action {
 		l.handOver(c)
 	}
 	l.settle()
-	if !ok {
+	l.inside = false
+	if !ok || !l.keepPace(c) {
 		return gnet.Close
 	}
 	return gnet.None
+}
+
+// keepPace takes a turn between two events of sockets when one is due: gnet
+// brings up to 1,024 of them before it looks for more, the wake among them, and
+// streams are not to wait behind whatever so many strangers have sent. Turns get
+// half of the time at most. It is false if c, whose event is over, was closed by
+// the turn; nil is for none.
+func (l *Loop) keepPace(c *conn) bool {
+	if l.inside || !l.waker.awake.Load() {
+		return true
+	}
+	if l.tell(); l.now-l.turned >= max(l.srv.waits.turn, l.turnCost) {
+		l.turn()
+	}
+	return c == nil || c.state != stateGone
 }
 
 // begin takes what of a new connection is here already. It is false when the
@@ -159,6 +182,7 @@ func (l *Loop) OnClose(gc gnet.Conn, err error) gnet.Action {
 			c.failed(err)
 		}
 		l.forget(c)
+		l.keepPace(nil)
 	}
 	return gnet.None
 }
@@ -175,8 +199,10 @@ func (l *Loop) since(tick int64) time.Duration { return l.now - time.Duration(ti
 // turn does what the loop was woken for. What does not fit into its limits is
 // left to the next turn, which comes when the sockets have been looked at.
 func (l *Loop) turn() {
+	l.inside = true
 	l.waker.woken()
 	l.tell()
+	began := l.now
 	if l.armed > 0 && l.armed <= l.now {
 		l.armed = 0
 	}
@@ -196,6 +222,9 @@ func (l *Loop) turn() {
 	l.box.Leave()
 	l.counts.turns++
 	l.settle()
+	l.inside = false
+	l.turned = time.Since(l.began)
+	l.turnCost = l.turned - began
 	if busy {
 		l.waker.wake()
 		// A loop that always has more to do would hold its thread for the

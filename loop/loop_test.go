@@ -1,9 +1,12 @@
 package loop
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestNextTurn: the timer takes a turn when the earliest of what is due is,
@@ -37,6 +40,48 @@ func TestNextTurn(t *testing.T) {
 	r.l.order(orderDrain)
 	r.turn()
 	within("drain", drainEvery)
+}
+
+// TestKeepPace: a turn that is due is taken behind the next event of a socket,
+// not behind all that gnet has brought.
+func TestKeepPace(t *testing.T) {
+	r := newRig(t, func(as *setup) { as.waits.turn = 0 })
+	r.open(1)
+	p, q, gone := r.dial().get("/events"), r.dial(), r.dial().get("/events")
+	r.settle()
+	p.read()
+	for i, event := range []func(){
+		func() { q.send("GET /no") },
+		func() { r.dial() },
+		q.hangUp,
+	} {
+		r.l.turnCost = 0
+		r.produce(0, fmt.Sprint(i))
+		if got, _ := p.read(); got != "" {
+			t.Fatalf("before event %d: %q", i, got)
+		}
+		event()
+		if got, _ := p.read(); !strings.Contains(got, fmt.Sprint("data: ", i, "\n")) {
+			t.Errorf("behind event %d: %q", i, got)
+		}
+	}
+	// The turn closes the connection whose event is the last.
+	_ = unix.Close(gone.fd)
+	r.l.turnCost = 0
+	r.produce(0, "more")
+	gone.send("x")
+	gone.fd = -1
+	if gone.c.state != stateGone || gone.near.open {
+		t.Errorf("state %d, open: %t", gone.c.state, gone.near.open)
+	}
+	// Turns that take long are taken less often.
+	r.l.turnCost = time.Hour
+	r.produce(0, "late")
+	p.read()
+	r.dial()
+	if got, _ := p.read(); got != "" {
+		t.Errorf("behind a turn of an hour: %q", got)
+	}
 }
 
 // TestLookRest: a look that took long, because the loop had to wait for a CPU,

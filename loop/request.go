@@ -244,7 +244,8 @@ func (l *Loop) answer(c *conn, r *http1.Request, a *http1.Answer) bool {
 	a.Date = l.date.now()
 	a.Head = r.Method == http1.MethodHead
 	in := c.in
-	in.keep = r.KeepAlive() && !a.Close && !l.draining.begun && c.surplus == 0
+	l.answers++
+	in.keep = r.KeepAlive() && !a.Close && !l.draining.begun && c.surplus == 0 && l.answers < pipelinedMax
 	pending := r.HasBody()
 	if pending && (r.WantsContinue() || in.body.Start(r, bodyBytesMax) != nil) {
 		// The client may or may not send the body it announced: nobody

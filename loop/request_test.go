@@ -59,6 +59,26 @@ func describe(res *http.Response) string {
 	return strings.Join(said, " ")
 }
 
+// TestPipelined: of the requests in one read some are answered, and the last of
+// them says that the connection ends; as many in several reads are no matter.
+func TestPipelined(t *testing.T) {
+	ask := req("OPTIONS * HTTP/1.1")
+	r := newRig(t, nil)
+	p, q := r.dial(), r.dial()
+	p.send(strings.Repeat(ask, 3*pipelinedMax))
+	raw, ended := p.read()
+	if n := strings.Count(raw, "HTTP/1.1 204 "); n != pipelinedMax || strings.Count(raw, "Connection: close") != 1 || !ended {
+		t.Errorf("%d answers, ended: %t, the end %q", n, ended, raw[max(0, len(raw)-200):])
+	}
+	for range 3 {
+		q.send(strings.Repeat(ask, pipelinedMax-1))
+		raw, ended := q.read()
+		if n := strings.Count(raw, "HTTP/1.1 204 "); n != pipelinedMax-1 || strings.Contains(raw, "close") || ended {
+			t.Errorf("%d answers, ended: %t", n, ended)
+		}
+	}
+}
+
 // TestRequests sends each input whole, byte by byte and cut at every place:
 // the answers must be the same, and the connection must end or go on the same.
 func TestRequests(t *testing.T) {

@@ -35,6 +35,7 @@ func newRig(t testing.TB, change func(*setup)) *rig {
 	t.Helper()
 	as := defaults()
 	as.Log = slog.New(slog.DiscardHandler)
+	as.waits.turn = time.Hour // a turn is the test's choice
 	if change != nil {
 		change(&as)
 	}

@@ -15,7 +15,7 @@ import (
 // task posted to gnet, leaves the loop's other sockets their turn.
 type waker struct {
 	end   *os.File    // ours
-	awake atomic.Bool // a byte is under way that the loop has not read
+	awake atomic.Bool // a byte is under way whose turn the loop has not begun
 }
 
 var wakeByte = []byte{0}
@@ -49,8 +49,9 @@ func (w *waker) wake() {
 	if w.awake.Swap(true) {
 		return
 	}
-	// One byte at most is under way, so the socket can't be full; if the loop
-	// is gone there is nobody to wake.
+	// A few bytes at most are under way (Loop.keepPace takes turns without
+	// reading them), so the socket can't be full; if the loop is gone there is
+	// nobody to wake.
 	_, _ = w.end.Write(wakeByte)
 }
 

@@ -92,12 +92,12 @@ func (k *keyring) err() error {
 	return fmt.Errorf("%s: not read yet", k.url)
 }
 
+// isRemote reports whether there is an issuer to be asked for new keys.
+func (k *keyring) isRemote() bool { return k.url != "" }
+
 // park takes a token whose key is not known until the issuer has been asked
-// again; false if that would not help.
-func (k *keyring) park(c *Check) bool {
-	if k.url == "" {
-		return false
-	}
+// again.
+func (k *keyring) park(c *Check) {
 	k.mu.Lock()
 	k.parked = append(k.parked, c)
 	k.mu.Unlock()
@@ -105,7 +105,6 @@ func (k *keyring) park(c *Check) bool {
 	case k.asked <- struct{}{}:
 	default: // it will be
 	}
-	return true
 }
 
 // isFailing reports whether the last asking failed.

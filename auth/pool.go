@@ -13,6 +13,12 @@ const (
 	pendingBytesMax = 32 << 20
 	// addrBytesMax is the part of it that one address may have.
 	addrBytesMax = pendingBytesMax / 4
+	// parkedBytesMax is the part of it that may wait for new keys of an issuer, up
+	// to five seconds: names of keys are easily made up, and must not take the
+	// place of tokens by keys that are known. addrParkedMax is what of that one
+	// address may have.
+	parkedBytesMax = pendingBytesMax / 4
+	addrParkedMax  = parkedBytesMax / 4
 	// checkBytes is what a check costs beside its token and its request: the
 	// parser that the connection holds for it, for the most part.
 	checkBytes = 2 << 10
@@ -50,6 +56,7 @@ type pool struct {
 	lanes  map[netip.Addr]*lane
 	turn   []*lane // those with checks that wait
 	bytes  int     // of all checks not finished
+	parked int     // bytes of those among them that wait for new keys
 	closed bool
 }
 
@@ -58,6 +65,7 @@ type lane struct {
 	addr   netip.Addr
 	checks []*Check
 	bytes  int // of its checks that are not finished: waiting, parked, in work
+	parked int // of those that are parked
 }
 
 func newPool() *pool {
@@ -95,12 +103,30 @@ func (p *pool) put(c *Check) bool {
 	return true
 }
 
-// again queues checks that were taken before.
+// park counts a check, which was taken before, among those that wait for new
+// keys; false when there are too many of them already.
+func (p *pool) park(c *Check) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.lanes[c.addr]
+	if p.parked+c.bytes > parkedBytesMax || l.parked+c.bytes > addrParkedMax {
+		return false
+	}
+	p.parked += c.bytes
+	l.parked += c.bytes
+	c.parked = true
+	return true
+}
+
+// again queues checks that were parked.
 func (p *pool) again(checks []*Check) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range checks {
-		p.queue(p.lanes[c.addr], c)
+		l := p.lanes[c.addr]
+		p.parked -= c.bytes
+		l.parked -= c.bytes
+		p.queue(l, c)
 	}
 }
 
@@ -168,13 +194,13 @@ func (c *Check) run() bool {
 	token, refusal := g.verifier.verify(c.token)
 	if refusal == errUnknownKey || refusal == errNoKeys {
 		keys := g.verifier.keys
-		if !c.parked {
-			c.parked = true // before another worker may have it
-			if keys.park(c) {
-				return false
-			}
-		}
-		if keys.isFailing() {
+		switch {
+		case !c.parked && keys.isRemote() && g.node.pool.park(c):
+			keys.park(c)
+			return false
+		case !c.parked && keys.isRemote():
+			refusal = errBusy
+		case keys.isFailing():
 			refusal = errNoKeys // it may be a key we were not told of
 		}
 	}

@@ -73,6 +73,48 @@ func TestPoolBounds(t *testing.T) {
 	}
 }
 
+// What waits for new keys is bounded apart, for an address and in all, so that
+// made-up names of keys leave room for tokens by keys that are known.
+func TestPoolParks(t *testing.T) {
+	p := newPool()
+	const size = 1 << 18
+	var parked []*Check
+	park := func(a string) bool {
+		c := &Check{addr: addr(a), bytes: size}
+		if !p.put(c) || p.take() != c {
+			t.Fatalf("%s: no room for a check that is not parked", a)
+		}
+		if p.park(c) {
+			parked = append(parked, c)
+			return true
+		}
+		p.finish(c)
+		return false
+	}
+	for _, a := range []string{"10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"} {
+		n := 0
+		for park(a) {
+			n++
+		}
+		if n != addrParkedMax/size {
+			t.Errorf("%s: %d are parked", a, n)
+		}
+	}
+	if park("10.0.0.5") {
+		t.Error("one more than may be parked in all")
+	}
+	p.again(parked)
+	for range parked {
+		p.finish(p.take())
+	}
+	if p.parked != 0 || p.bytes != 0 || len(p.lanes) != 0 {
+		t.Errorf("left: %d bytes parked, %d in all, %d lanes", p.parked, p.bytes, len(p.lanes))
+	}
+	if !park("10.0.0.5") {
+		t.Error("no room behind all others")
+	}
+}
+
 // The cache keeps at least the latest cacheMax, and twice as many at most.
 func TestCache(t *testing.T) {
 	var c cache

@@ -26,6 +26,10 @@ const (
 	headMax = 16 << 10
 	// bodyMax bounds the body of a request that goes back to a loop.
 	bodyMax = 64 << 10
+	// rangesMax bounds the ranges of one request: readers of documents ask for a
+	// few. Who asks for more, each of which is a part of the answer with a head of
+	// its own, gets the whole file (RFC 9110 14.2, 17.15).
+	rangesMax = 16
 	// idleMax is the time between two requests.
 	idleMax = 60 * time.Second
 )
@@ -110,6 +114,9 @@ func (s *Server) handler() http.Handler {
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "files are read with GET", http.StatusMethodNotAllowed)
 		default:
+			if strings.Count(r.Header.Get("Range"), ",") >= rangesMax {
+				r.Header.Del("Range")
+			}
 			w.Header().Set("X-Content-Type-Options", "nosniff")
 			w.Header().Set("Cache-Control", "no-cache") // ask each time, by the file's date
 			files.ServeHTTP(w, r)

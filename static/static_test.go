@@ -37,7 +37,8 @@ func open(t *testing.T) *site {
 	s := &site{t: t, dir: t.TempDir(), back: make(chan string, 1)}
 	for name, text := range map[string]string{
 		"index.html": "<title>home</title>", "app.js": "let a", "a b.txt": "0123456789", "sub/index.html": "sub", "empty/x": "x",
-		".env": "secret", ".git/config": "secret", "sub/.hidden": "secret", "../out.txt": "secret",
+		"big.txt": strings.Repeat("0123456789", 10),
+		".env":    "secret", ".git/config": "secret", "sub/.hidden": "secret", "../out.txt": "secret",
 	} {
 		path := filepath.Join(s.dir, "www", name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -120,6 +121,8 @@ func TestFiles(t *testing.T) {
 		{"GET /a%20b.txt", "", 200, "0123456789"},
 		{"GET /a%20b.txt", "Range: bytes=2-4", 206, "234"},
 		{"GET /a%20b.txt", "Range: bytes=20-", 416, ""},
+		{"GET /big.txt", "Range: bytes=0-1,98-99", 206, "Content-Range: bytes 98-99/100"},
+		{"GET /big.txt", "Range: bytes=0-0" + strings.Repeat(",1-1", rangesMax), 200, "0123456789"},
 		{"GET /app.js", "If-Modified-Since: Fri, 31 Dec 2100 23:59:59 GMT", 304, ""},
 		{"GET /sub/", "", 200, "sub"},
 		{"GET /sub", "", 301, ""},

@@ -37,6 +37,7 @@ var rooms = map[string]struct {
 	"web":             {},
 	"bench":           {may: []string{"golang.org/x/sys/unix"}, not: []string{"net/http"}},
 	"bench/harness":   {may: []string{"tailcast/bench", "golang.org/x/sys/unix"}},
+	"bench/hostile":   {may: []string{"golang.org/x/sys/unix"}},
 	"bench/report":    {may: []string{"tailcast/bench"}},
 	"bench/kafkaload": {may: []string{"tailcast/bench", "github.com/twmb/franz-go"}},
 	"cmd/tailcast":    {may: []string{"tailcast/", "github.com/twmb/franz-go", "github.com/spf13/pflag"}},

@@ -47,6 +47,9 @@ func (c *Counts) Faults() int64 {
 // KeyFaults is how many keys of all streams are not as they should be.
 func (c *Counts) KeyFaults() int64 { return c.Stale + c.Wrong + c.Lacking + c.Undead }
 
+// Ended is how many streams the server ended.
+func (c *Counts) Ended() int64 { return c.EndedClean + c.EndedEOF + c.EndedReset }
+
 // Group sums up the streams of one behaviour.
 type Group struct {
 	Conns int `json:"conns"`

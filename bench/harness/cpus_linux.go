@@ -42,6 +42,26 @@ func Pin(cpus string) error {
 	if err != nil {
 		return err
 	}
+	if err := eachThread(func(tid int) error { return unix.SchedSetaffinity(tid, &set) }); err != nil {
+		return fmt.Errorf("processors %s: %w", cpus, err)
+	}
+	return nil
+}
+
+// GiveWay has every thread of this process, and those to come, run only when
+// nobody else wants the processor (SCHED_IDLE, sched(7)): unlike the threads of
+// the highest nice value, they are interrupted at once.
+func GiveWay() error {
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE, Nice: 19}
+	if err := eachThread(func(tid int) error { return unix.SchedSetAttr(tid, &attr, 0) }); err != nil {
+		return fmt.Errorf("sched_setattr: %w", err)
+	}
+	return nil
+}
+
+// eachThread changes something of every thread, which those inherit that it
+// starts.
+func eachThread(change func(tid int) error) error {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		return err
@@ -51,8 +71,8 @@ func Pin(cpus string) error {
 		if err != nil {
 			continue
 		}
-		if err := unix.SchedSetaffinity(tid, &set); err != nil && err != unix.ESRCH {
-			return fmt.Errorf("processors %s: %w", cpus, err)
+		if err := change(tid); err != nil && err != unix.ESRCH {
+			return err
 		}
 	}
 	return nil

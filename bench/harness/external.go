@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -20,8 +21,11 @@ func (e External) Target() Target {
 	return Target{
 		Name: e.Name, Checks: e.Checks,
 		Start: func(_ context.Context, s *Setup) (*Server, error) {
-			if s.Scenario == Ingest || s.Scenario == Snapshot {
+			switch s.Scenario { //nolint:exhaustive // the others take any server
+			case Ingest, Snapshot:
 				return nil, fmt.Errorf("%s measures a server that starts behind what is published, and this one runs already", s.Scenario)
+			case Hostile:
+				return nil, errors.New("hostile attacks what it has started alone")
 			}
 			publisher, err := StartPublisher(s, e.Brokers)
 			if err != nil {

@@ -91,6 +91,7 @@ func TestScenarios(t *testing.T) {
 			"snapshot", func(s *harness.Spec) { s.Keys, s.Rate, s.Partitions = 3000, 300, 3 },
 			"load_s byte_p50_ms first_p99_ms live_p50_s live_max_s mb_per_s table_mb rss_before_mb rss_mb reconnects", 20 * 2500,
 		},
+		{"hostile", func(s *harness.Spec) { s.Rate, s.Attackers, s.Attack = 100, 3, []string{"hellos", "forged ES"} }, "attacks attack_p99_ratio", 20 * 100},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &measure(t, tt.name, tt.name == "keyed", tt.change).Runs[0]
@@ -151,6 +152,11 @@ func TestExternal(t *testing.T) {
 	if _, err := p.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "runs already") {
 		t.Errorf("ingest of a running server: error %v", err)
 	}
+	spec.Scenario, spec.Attackers = harness.Hostile, 1
+	p.Spec = spec
+	if _, err := p.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "alone") {
+		t.Errorf("attacks on a running server: error %v", err)
+	}
 }
 
 // TestSpecErrors shows that what makes no sense is refused by the name of its
@@ -170,6 +176,7 @@ func TestSpecErrors(t *testing.T) {
 		{"ingest", func(s *harness.Spec) { s.Records = 0 }, "--records: 0"},
 		{"snapshot", func(s *harness.Spec) { s.Keys = 0 }, "--keys: 0"},
 		{"snapshot", func(s *harness.Spec) { s.Keys = 300_000 }, "--keys: 300000 of 1000 streams"},
+		{"hostile", func(s *harness.Spec) { s.Attackers = 0 }, "--attackers: 0"},
 	} {
 		spec, err := harness.Default(tt.scenario)
 		if err != nil {

@@ -10,26 +10,26 @@ import (
 	"tailcast/bench"
 )
 
-// ServeOrders is the publishing process's side of Orders: it reads orders from
-// in, a line of JSON each, has them carried out and writes what came of it to
-// out. It returns when in ends.
-func ServeOrders(in io.Reader, out io.Writer, publish func(bench.Order) bench.Published) error {
+// ServeOrders is the other process's side of Orders: it reads orders from in, a
+// line of JSON each, has them carried out and writes what came of it to out. It
+// returns when in ends.
+func ServeOrders[Order, Done any](in io.Reader, out io.Writer, carryOut func(Order) Done) error {
 	orders, answers := json.NewDecoder(in), json.NewEncoder(out)
 	for {
-		var o bench.Order
+		var o Order
 		if err := orders.Decode(&o); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("orders: %w", err)
 		}
-		if err := answers.Encode(publish(o)); err != nil {
+		if err := answers.Encode(carryOut(o)); err != nil {
 			return fmt.Errorf("orders: %w", err)
 		}
 	}
 }
 
-// Orders is a publisher in another process, which takes orders on its standard
-// input; see ServeOrders. One order is under way at a time.
+// Orders is a publisher in another process, or somebody else there who takes
+// orders on its standard input; see ServeOrders. One order is under way at a time.
 type Orders struct {
 	p       *Process
 	answers *json.Decoder
@@ -49,29 +49,36 @@ func (o *Orders) Hello() (text string, err error) {
 }
 
 // Publish implements Publisher. After an error the publisher is of no use.
-func (o *Orders) Publish(ctx context.Context, order bench.Order) (bench.Published, error) {
-	type answer struct {
-		p   bench.Published
-		err error
+func (o *Orders) Publish(ctx context.Context, order bench.Order) (p bench.Published, err error) {
+	if err := carryOut(ctx, o, order, &p); err != nil {
+		return bench.Published{}, err
 	}
-	got := make(chan answer, 1)
+	if p.Failed > 0 || p.Error != "" {
+		return p, fmt.Errorf("%d of %d records were not published: %s", p.Failed, order.Count, p.Error)
+	}
+	return p, nil
+}
+
+// carryOut has an order carried out and reads what came of it. After an error
+// the process is of no use.
+func carryOut[Order, Done any](ctx context.Context, o *Orders, order Order, done *Done) error {
+	got := make(chan error, 1)
+	var answer Done
 	go func() {
-		var a answer
-		if a.err = json.NewEncoder(o.p.In).Encode(order); a.err == nil {
-			a.err = o.answers.Decode(&a.p)
+		err := json.NewEncoder(o.p.In).Encode(order)
+		if err == nil {
+			err = o.answers.Decode(&answer)
 		}
-		got <- a
+		got <- err
 	}()
 	select {
-	case a := <-got:
-		switch {
-		case a.err != nil:
-			return a.p, o.p.failed("it took no order: " + a.err.Error())
-		case a.p.Failed > 0 || a.p.Error != "":
-			return a.p, fmt.Errorf("%d of %d records were not published: %s", a.p.Failed, order.Count, a.p.Error)
+	case err := <-got:
+		if err != nil {
+			return o.p.failed("it took no order: " + err.Error())
 		}
-		return a.p, nil
+		*done = answer
+		return nil
 	case <-ctx.Done():
-		return bench.Published{}, ctx.Err()
+		return ctx.Err()
 	}
 }

@@ -70,7 +70,8 @@ type Run struct {
 	Invalid   []string        `json:"invalid,omitempty"`
 	Published bench.Published `json:"published"`
 	Counts    bench.Counts    `json:"counts"`
-	Steps     []Step          `json:"steps,omitempty"` // of saturate
+	Steps     []Step          `json:"steps,omitempty"`   // of saturate
+	Attacks   []Attack        `json:"attacks,omitempty"` // of hostile
 	Window    bench.Window    `json:"window"`
 	OpeningMS bench.Latency   `json:"opening_ms"`
 	Load      Load            `json:"load"`

@@ -124,15 +124,13 @@ func (r *run) look(into *State) (err error) {
 // end of it while the client reads.
 func (r *run) publish(o bench.Order) (wait func() error) {
 	var done bench.Published
-	end := make(chan error, 1)
-	go func() {
-		var err error
+	over := r.aside(func() (err error) {
 		done, err = r.server.Publisher.Publish(r.ctx, o)
-		end <- err
-	}()
+		return err
+	})
 	return func() error {
-		if err := r.await(end, time.Duration(float64(o.Count)/max(o.Rate, 1)*float64(time.Second))); err != nil {
-			return err
+		if err := over(time.Duration(float64(o.Count) / max(o.Rate, 1) * float64(time.Second))); err != nil {
+			return fmt.Errorf("publisher: %w", err)
 		}
 		r.out.published(done)
 		r.out.late(done)
@@ -140,7 +138,17 @@ func (r *run) publish(o bench.Order) (wait func() error) {
 	}
 }
 
-// await reads until the publisher ends, which takes about the time d.
+// aside begins to do something that ends with the run's context at the latest.
+// The function it returns waits for the end of it, about the time d, while the
+// client reads.
+func (r *run) aside(do func() error) (wait func(d time.Duration) error) {
+	end := make(chan error, 1)
+	go func() { end <- do() }()
+	return func(d time.Duration) error { return r.await(end, d) }
+}
+
+// await reads until what goes on beside the streams ends, which takes about the
+// time d.
 func (r *run) await(end <-chan error, d time.Duration) (err error) {
 	ended := false
 	waitErr := r.client.RunUntil(r.ctx, 3*drainWithin+d, func() bool {
@@ -151,10 +159,7 @@ func (r *run) await(end <-chan error, d time.Duration) (err error) {
 		}
 		return ended
 	})
-	if err = errors.Join(err, waitErr); err != nil {
-		return fmt.Errorf("publisher: %w", err)
-	}
-	return nil
+	return errors.Join(err, waitErr)
 }
 
 // measured reads for the time d and takes the figures of that time.

@@ -24,6 +24,7 @@ const (
 	Latency  Scenario = "latency"
 	Soak     Scenario = "soak"
 	Snapshot Scenario = "snapshot"
+	Hostile  Scenario = "hostile"
 )
 
 // scenario is what the harness knows of a scenario.
@@ -112,6 +113,11 @@ func scenarios() []scenario {
 			[]string{"streams", "keys", "rate", "opening"},
 			false, (*run).snapshot,
 		},
+		{
+			Hostile, "attack the server in many ways: what honest streams notice",
+			Spec{Streams: 1000, Rate: 25, For: seconds(4), Warm: seconds(1), Sample: 10, Attackers: 200},
+			append([]string{"attackers", "attack"}, streaming...), false, (*run).hostile,
+		},
 	}
 }
 
@@ -151,7 +157,7 @@ func Default(name string) (Spec, error) {
 	s.Settle, s.Warm, s.For = cmp.Or(d.Settle, s.Settle), cmp.Or(d.Warm, s.Warm), cmp.Or(d.For, s.For)
 	s.Sample, s.Opening = cmp.Or(d.Sample, s.Sample), cmp.Or(d.Opening, s.Opening)
 	s.P99, s.Steps = d.P99, d.Steps
-	s.Behind, s.Stalled, s.Records, s.Churn, s.Keys = d.Behind, d.Stalled, d.Records, d.Churn, d.Keys
+	s.Behind, s.Stalled, s.Records, s.Churn, s.Keys, s.Attackers = d.Behind, d.Stalled, d.Records, d.Churn, d.Keys, d.Attackers
 	return s, nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"tailcast/bench/hostile"
 )
 
 // Setup is what a target is started with.
@@ -30,6 +32,7 @@ type Setup struct {
 	Log io.Writer
 
 	procs []*Process
+	site  *hostile.Site // of Hostile
 }
 
 // CPU is which processors a process may use.
@@ -61,12 +64,16 @@ func (s *Setup) File(name, text string) (path string, err error) {
 	return path, os.WriteFile(path, []byte(text), 0o600)
 }
 
-// stop ends every process, the latest first.
+// stop ends every process, the latest first, and what else there is.
 func (s *Setup) stop() error {
 	var errs []error
 	for _, p := range slices.Backward(s.procs) {
 		errs = append(errs, p.Stop())
 	}
 	s.procs = nil
+	if s.site != nil {
+		errs = append(errs, s.site.Close())
+		s.site = nil
+	}
 	return errors.Join(errs...)
 }

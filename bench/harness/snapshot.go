@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"tailcast/bench"
@@ -149,7 +150,7 @@ func (r *run) change(rate float64) (stop func() error) {
 	return func() error {
 		close(over)
 		if err := r.await(end, takes); err != nil {
-			return err
+			return fmt.Errorf("publisher: %w", err)
 		}
 		for _, p := range all {
 			r.out.published(p)

@@ -28,6 +28,9 @@ type Spec struct {
 	Keys    int64    `json:"keys,omitempty"`    // snapshot: keys of the compacted topic
 	Codec   string   `json:"codec"`             // compression of the records
 	Churn   Duration `json:"churn,omitempty"`   // soak: how long a stream stays, on average
+
+	Attackers int      `json:"attackers,omitempty"` // hostile: those that attack at a time
+	Attack    []string `json:"attack,omitempty"`    // hostile: the attacks to make; none: all
 }
 
 // Users is how many users the records are for, one after the other; 0: every
@@ -59,6 +62,9 @@ const (
 	rateMax       = 10_000_000
 	sizeMax       = 1 << 20 // the largest record that brokers take by default
 	recordsMax    = 1_000_000_000
+	// attackersMax leaves those that hold connections below the usual limit of
+	// open files, 20,000 and more.
+	attackersMax = 2000
 	// openingMax is below the backlog of a listener where net.core.somaxconn is
 	// its default.
 	openingMax = 4000
@@ -91,6 +97,7 @@ func (s *Spec) Check() error {
 		{"records", float64(s.Records), 1, recordsMax},
 		{"keys", float64(s.Keys), 1, recordsMax},
 		{"churn", s.Churn.Seconds(), 0.01, day},
+		{"attackers", float64(s.Attackers), 1, attackersMax},
 	} {
 		if used[b.flag] && (b.v < b.min || b.v > b.max) {
 			return fmt.Errorf("--%s: %v is outside %v to %v", b.flag, b.v, b.min, b.max)
@@ -99,7 +106,8 @@ func (s *Spec) Check() error {
 	if used["keys"] && s.Keys > bench.KeyStatesMax/int64(s.Streams) {
 		return fmt.Errorf("--keys: %d of %d streams are more than the %d together that are compared", s.Keys, s.Streams, bench.KeyStatesMax)
 	}
-	return nil
+	_, err := s.attacks()
+	return err
 }
 
 // Duration is a duration that JSON holds as text: "1m30s".

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tailcast/bench"
+	"tailcast/bench/hostile"
 )
 
 // Topic is the name of the topic where a plan says no other.
@@ -52,22 +53,11 @@ func (g Gateway) start(ctx context.Context, s *Setup) (*Server, error) {
 		"serve", "--kafka-brokers", strings.Join(brokers, ","),
 		"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json", "--drain-delay", "0s",
 	}
-	path, config := "/events", ""
-	switch {
-	case s.Users() > 0:
-		path, config = "/users/{user}", usersConfig
-	case s.Scenario == Snapshot:
-		path, config = "/snapshot", snapshotConfig
+	path, routes, err := g.routes(s)
+	if err != nil {
+		return nil, err
 	}
-	if config != "" {
-		file, err := s.File("tailcast.yaml", fmt.Sprintf(config, s.Topic))
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, "--config", file)
-	} else {
-		args = append(args, "--route", path+"="+s.Topic)
-	}
+	args = append(args, routes...)
 	if n := s.backlog(); n > 0 {
 		if _, err := publisher.Publish(ctx, bench.Order{Count: n}); err != nil {
 			return nil, err
@@ -89,11 +79,36 @@ func (g Gateway) start(ctx context.Context, s *Setup) (*Server, error) {
 	if err := p.Await(ctx, func(ctx context.Context) error { return answers(ctx, "http://"+at.Admin+"/readyz") }); err != nil {
 		return nil, err
 	}
-	return &Server{
+	server := &Server{
 		URL: "http://" + at.Listen + path, Began: began, PIDs: []int{p.PID()}, Publisher: publisher,
 		Metrics: "http://" + at.Admin + "/metrics",
 		GC:      "http://" + at.Admin + "/debug/pprof/heap?gc=1",
-	}, nil
+	}
+	if s.site != nil {
+		server.Attacked = s.site.Target(at.Listen, at.TLS)
+	}
+	return server, nil
+}
+
+// routes returns the flags for what the scenario's streams are served by, and
+// their path.
+func (g Gateway) routes(s *Setup) (path string, args []string, err error) {
+	path, config := "", ""
+	switch {
+	case s.Scenario == Hostile:
+		if s.site, err = hostile.NewSite(s.Dir, s.Topic); err != nil {
+			return "", nil, err
+		}
+		return hostile.EventsPath, append([]string{"--listen-tls", "127.0.0.1:0"}, s.site.Args...), nil
+	case s.Users() > 0:
+		path, config = "/users/{user}", usersConfig
+	case s.Scenario == Snapshot:
+		path, config = "/snapshot", snapshotConfig
+	default:
+		return "/events", []string{"--route", "/events=" + s.Topic}, nil
+	}
+	file, err := s.File("tailcast.yaml", fmt.Sprintf(config, s.Topic))
+	return path, []string{"--config", file}, err
 }
 
 // usersConfig is a route that gives each user their own records: those whose
@@ -117,6 +132,7 @@ const snapshotConfig = `routes:
 type serving struct {
 	Msg    string `json:"msg"`
 	Listen string `json:"listen"`
+	TLS    string `json:"listen-tls"`
 	Admin  string `json:"admin"`
 }
 

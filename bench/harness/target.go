@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tailcast/bench"
+	"tailcast/bench/hostile"
 )
 
 // Target is a server that can be put under test: tailcast, a peer, or the
@@ -57,6 +58,8 @@ type Server struct {
 	// GC is a URL whose answer has a Go process collect its garbage first, or
 	// "". Without, the heap of idle streams holds what opening them left.
 	GC string
+	// Attacked is what attackers know of it, for Hostile.
+	Attacked hostile.Target
 	// Stop ends what Start has begun, besides what Setup.Command has started.
 	// It may be nil.
 	Stop func() error

@@ -80,6 +80,9 @@ func Describe(s *harness.Spec) string {
 	if uses("stalled") {
 		add("%s stalled", number(float64(s.Stalled)))
 	}
+	if uses("attackers") {
+		add("%s attackers, five times as many of those that hold connections", number(float64(s.Attackers)))
+	}
 	if uses("churn") {
 		add("each stays %v on average", time.Duration(s.Churn))
 	}

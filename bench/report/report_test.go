@@ -61,6 +61,35 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestAttacks shows the table of an attack that was held off and of one that
+// was not.
+func TestAttacks(t *testing.T) {
+	spec, err := harness.Default("hostile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := func(p99 float64, rss int64, share float64) harness.Seen {
+		return harness.Seen{LatencyMS: bench.Latency{P99: p99}, RSS: rss, ServerShare: share, OpenMS: 1.5}
+	}
+	res := &harness.Result{Spec: spec, Runs: []harness.Run{{Target: "tailcast", Number: 1, Attacks: []harness.Attack{
+		{Name: "hellos", Unit: "hellos", PerSec: 1234, Before: seen(20, 40e6, .25), During: seen(25, 41e6, .75)},
+		{Name: "slow heads", Unit: "bytes", PerSec: 9, Failed: 3, Before: seen(20, 40e6, .25), During: seen(35, 41e6, .75), Broke: "p99"},
+	}}}}
+	res.SumUp()
+	var b strings.Builder
+	if err := report.Table(&b, res); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| hellos | 1,234 hellos/s | 20, 25 ms (1.25 x) | 1.50, 1.50 ms | 40.0, 41.0 MB | 25, 75 % | held |\n",
+		"| slow heads | 9 bytes/s (3 got no connection) | 20, 35 ms (1.75 x) | 1.50, 1.50 ms | 40.0, 41.0 MB | 25, 75 % | **broke: p99** |\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
 func TestCompare(t *testing.T) {
 	a, b := result(t), result(t)
 	for i := range b.Runs {

@@ -69,6 +69,7 @@ func Table(w io.Writer, res *harness.Result) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	attacks(w, res)
 	for _, s := range res.Summaries {
 		if s.Faults > 0 {
 			fmt.Fprintf(w, "\n%s broke its promises %d times:\n", s.Target, s.Faults)

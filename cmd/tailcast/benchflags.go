@@ -92,6 +92,8 @@ func (o *benchOptions) specFlags(f *pflag.FlagSet) {
 	all.IntVar(&s.Behind, "behind", s.Behind, "records published while the streams are away")
 	all.IntVar(&s.Stalled, "stalled", s.Stalled, "streams, of all, that stop to read")
 	all.Var(durationFlag{&s.Churn}, "churn", "how long a stream stays, on average")
+	all.IntVar(&s.Attackers, "attackers", s.Attackers, "attackers at a time, five times as many of those that hold connections")
+	all.StringArrayVar(&s.Attack, "attack", s.Attack, "make the attacks alone that have this in their names; may come again")
 	all.Var(durationFlag{&s.P99}, "p99", "latency that the rate must keep")
 	all.IntVar(&s.Steps, "steps", s.Steps, "rates to try at most, each a quarter faster")
 	all.Var(durationFlag{&s.Settle}, "settle", "quiet time before the figures of idle streams are taken")

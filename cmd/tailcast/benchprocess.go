@@ -10,6 +10,7 @@ import (
 
 	"tailcast/bench"
 	"tailcast/bench/harness"
+	"tailcast/bench/hostile"
 	"tailcast/bench/kafkaload"
 )
 
@@ -19,6 +20,7 @@ var benchProcesses = map[string]func(ctx context.Context, args []string, in io.R
 	"broker":  benchBroker,
 	"publish": benchPublish,
 	"floor":   benchFloor,
+	"attack":  benchAttack,
 }
 
 // benchBroker runs a Kafka broker in memory and says where.
@@ -63,6 +65,18 @@ func benchPublish(ctx context.Context, args []string, in io.Reader, out io.Write
 	}
 	defer p.Close()
 	return harness.ServeOrders(in, out, func(o bench.Order) bench.Published { return p.Publish(ctx, o) })
+}
+
+// benchAttack attacks as it is told on its standard input. It takes the processor
+// from nobody who measures what comes of it.
+func benchAttack(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
+	if err := pflag.NewFlagSet("attack", pflag.ContinueOnError).Parse(args); err != nil {
+		return err
+	}
+	if err := harness.GiveWay(); err != nil {
+		return err
+	}
+	return harness.ServeOrders(in, out, func(o harness.AttackOrder) hostile.Made { return o.CarryOut(ctx) })
 }
 
 // benchFloor serves events with nothing but write(2), says where, and makes

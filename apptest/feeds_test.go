@@ -180,6 +180,35 @@ routes:
 	wantRecords(t, late, 0, 0, 1)
 }
 
+// TestHead: HEAD is told what GET is, and begins no stream.
+func TestHead(t *testing.T) {
+	t.Parallel()
+	b := started(t, 1, "tenant-1", "other")
+	s := ready(t, b, "--config", writeFile(t, "tailcast.yaml", `
+routes:
+  - {path: "/t/{topic}", topic: "{topic}", allow: ["tenant-*"]}
+  - {path: /mine, topic: other, filter: [{key: "{user}"}]}
+`))
+	for _, method := range []string{"HEAD", "GET"} {
+		for target, status := range map[string]int{
+			"/t/tenant-1": 200, "/t/tenant-9": 404, "/t/other": 403, "/mine": 400, "/mine?user=a": 200, "/nope": 404,
+		} {
+			c := testkit.Dial(t, s.Addr)
+			c.Send(t, method+" "+target+" HTTP/1.1\r\nHost: gw.test\r\nConnection: close\r\n\r\n")
+			if code := c.Head(t, patience).StatusCode; code != status {
+				t.Errorf("%s %s: %d, want %d", method, target, code, status)
+			}
+			if method == "HEAD" {
+				_ = c.End(t, patience)
+				if !strings.HasSuffix(string(c.Raw), "\r\n\r\n") {
+					t.Errorf("HEAD %s is answered with a body: %q", target, c.Raw)
+				}
+			}
+			c.Close()
+		}
+	}
+}
+
 // TestTopicsByClaim: the token says which topic a stream is of, whatever its
 // client asks for.
 func TestTopicsByClaim(t *testing.T) {

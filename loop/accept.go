@@ -268,12 +268,13 @@ func addrOf(c *net.TCPConn) netip.Addr {
 	return c.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
 }
 
-// gone undoes admit for a connection with edge e.
+// gone undoes admit for a connection with edge e. Who sees that there is a place
+// finds one of its address, too.
 func (a *accepter) gone(e *edge) {
-	a.conns.Add(-1)
 	if e != nil {
 		e.quota.leave()
 	}
+	a.conns.Add(-1)
 }
 
 // errNotPolled is what gnet keeps to itself: the kernel refused to watch the

@@ -166,7 +166,7 @@ func TestRequestsDuringDrain(t *testing.T) {
 // it before its farewell, if it takes it in time, else a reset.
 func TestDrainFinishesFrames(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(as *setup) { as.waits.end = 2 * time.Second })
+	s := start(t, func(as *setup) { as.waits.end, as.Drain = 4*time.Second, 0 }) // one a turn is told to end
 	s.open(1)
 	big := strings.Repeat("0123456789abcdef", 60_000)
 	reads, stalls := s.dial(), s.neverReads()
@@ -174,7 +174,10 @@ func TestDrainFinishesFrames(t *testing.T) {
 	s.produce(0, big)
 	s.produce(0, "not begun")
 	eventually(t, "both lag", func() bool { return s.stats().Lagging == 2 })
+	turns := s.stats().Turns
 	s.srv.loops[0].order(orderDrain)
+	// One that is read before that comes to the next frame.
+	eventually(t, "the turn under way, and one for each", func() bool { return s.stats().Turns >= turns+3 })
 	p := &page{client: reads, buf: make([]byte, 64<<10)}
 	events, err := p.rest()
 	if err != io.EOF || len(events) != 1 || events[0].Data != big || !p.stream.Chunks.Done {

@@ -136,6 +136,7 @@ func TestPresence(t *testing.T) {
 
 // denyMetadata has the brokers deny a topic.
 func denyMetadata(c *cluster, name string) {
+	brokers := c.metadataBrokers()
 	c.ControlKey(int16(kmsg.Metadata), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		req := kreq.(*kmsg.MetadataRequest)
@@ -143,6 +144,7 @@ func denyMetadata(c *cluster, name string) {
 			return nil, nil, false
 		}
 		resp := req.ResponseKind().(*kmsg.MetadataResponse)
+		resp.Brokers = brokers
 		for _, asked := range req.Topics {
 			topic := kmsg.NewMetadataResponseTopic()
 			topic.Topic = asked.Topic

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -63,6 +64,16 @@ func newCluster(t testing.TB, opts ...kfake.Opt) *cluster {
 	}
 	t.Cleanup(c.Close)
 	return &cluster{c, t}
+}
+
+// metadataBrokers are the brokers as metadata lists them.
+func (c *cluster) metadataBrokers() (all []kmsg.MetadataResponseBroker) {
+	for i, addr := range c.ListenAddrs() {
+		at, b := netip.MustParseAddrPort(addr), kmsg.NewMetadataResponseBroker()
+		b.NodeID, b.Host, b.Port = int32(i), at.Addr().String(), int32(at.Port())
+		all = append(all, b)
+	}
+	return all
 }
 
 func (c *cluster) client(opts ...kgo.Opt) *kgo.Client {

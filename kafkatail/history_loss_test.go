@@ -102,10 +102,11 @@ func TestHistoryFromABrokerThatLagsBehind(t *testing.T) {
 	c := newCluster(t, kfake.SeedTopics(1, "a"))
 	produce(t, c.client(), "a", 0, 3)
 	h := newHistorian(t, c)
+	brokers := c.metadataBrokers()
 	stale := func() {
 		c.ControlKey(int16(kmsg.Metadata), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
 			resp := kreq.(*kmsg.MetadataRequest).ResponseKind().(*kmsg.MetadataResponse)
-			resp.ClusterID, resp.ControllerID = new("c"), 0
+			resp.ClusterID, resp.ControllerID, resp.Brokers = new("c"), 0, brokers
 			topic := kmsg.NewMetadataResponseTopic()
 			topic.Topic, topic.TopicID = new("a"), [16]byte{1}
 			resp.Topics = append(resp.Topics, topic)

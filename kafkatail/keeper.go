@@ -96,6 +96,7 @@ func (k *keeper) round(ctx context.Context) time.Duration {
 		return t.cfg.Timing.backoff(k.failed)
 	}
 	k.failed = 0
+	k.lister.askOthers(ctx, t.unseen(names), topics)
 	v := k.look(ctx, topics)
 	if zombie := t.zombie(v); zombie != "" {
 		k.rebuild(ctx, zombie)
@@ -263,6 +264,18 @@ func (k *keeper) names(now time.Time) []string {
 		return nil
 	}
 	return names
+}
+
+// unseen returns those of names of which nothing was found out yet.
+func (t *Tail) unseen(names []string) (unseen []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, name := range names {
+		if tp := t.topics[name]; tp != nil && tp.id == (frame.TopicID{}) && tp.state != Missing {
+			unseen = append(unseen, name)
+		}
+	}
+	return unseen
 }
 
 // reached notes how a look went, and logs when that is news.

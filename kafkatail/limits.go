@@ -74,6 +74,11 @@ const (
 	// openGrace is how long a topic's first opening waits for the offsets of
 	// partitions that have a leader; the rest is opened as unknown.
 	openGrace = 2 * time.Second
+	// othersMax is how many brokers have to agree that a topic does not exist
+	// which nobody has seen yet, one of them maybe asked twice; othersWait
+	// bounds the wait for them.
+	othersMax  = 3
+	othersWait = 2 * time.Second
 	// probesMax bounds the partitions one look probes.
 	probesMax = 4
 	// loggedTopicsMax is how many topics a tail may have and log each that is

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -66,6 +68,47 @@ type listed struct {
 func (l *lister) metadata(ctx context.Context, names []string) (map[string]topicMeta, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
+	return ask(ctx, l.cl, names)
+}
+
+// askOthers asks other brokers about those of names that one broker says do not
+// exist, and puts what they know into topics. One broker's word is not enough for
+// a topic that nobody has seen yet: while it is cut off from the others it knows
+// of none that was made meanwhile, and what is missing at first sight is read from
+// its first record on once it is there.
+func (l *lister) askOthers(ctx context.Context, names []string, topics map[string]topicMeta) {
+	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isMissing(topics[name].err) })
+	brokers := l.cl.DiscoveredBrokers()
+	if len(missing) == 0 || len(brokers) < 2 {
+		return
+	}
+	rand.Shuffle(len(brokers), func(i, j int) { brokers[i], brokers[j] = brokers[j], brokers[i] })
+	ctx, cancel := context.WithTimeout(ctx, othersWait)
+	defer cancel()
+	for _, b := range brokers[:min(len(brokers), othersMax)] {
+		said, err := ask(ctx, b, missing)
+		if err != nil {
+			continue // who does not answer does not contradict
+		}
+		missing = slices.DeleteFunc(missing, func(name string) bool {
+			if isMissing(said[name].err) {
+				return false
+			}
+			topics[name] = said[name]
+			return true
+		})
+		if len(missing) == 0 {
+			return
+		}
+	}
+}
+
+// errNoBrokers is the answer of a broker that has just started and knows nothing
+// of its cluster yet, itself included (before KRaft): its word on topics is void.
+var errNoBrokers = errors.New("the broker knows no brokers yet")
+
+// ask asks a broker about names.
+func ask(ctx context.Context, broker kmsg.Requestor, names []string) (map[string]topicMeta, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	req.AllowAutoTopicCreation = false
 	req.Topics = make([]kmsg.MetadataRequestTopic, 0, len(names)) // empty means none; nil would mean all
@@ -74,12 +117,15 @@ func (l *lister) metadata(ctx context.Context, names []string) (map[string]topic
 		t.Topic = new(name)
 		req.Topics = append(req.Topics, t)
 	}
-	resp, err := req.RequestWith(ctx, l.cl)
+	resp, err := req.RequestWith(ctx, broker)
 	if err != nil {
 		return nil, err
 	}
 	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
 		return nil, err
+	}
+	if len(resp.Brokers) == 0 {
+		return nil, errNoBrokers
 	}
 	alive := make(map[int32]bool, len(resp.Brokers))
 	for i := range resp.Brokers {

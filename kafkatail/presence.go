@@ -185,5 +185,9 @@ func (t *Tail) metadata(ctx context.Context, list *lister, names []string) (map[
 	}
 	ctx, cancel := context.WithTimeout(ctx, askMax)
 	defer cancel()
-	return list.metadata(ctx, names)
+	topics, err := list.metadata(ctx, names)
+	if err == nil {
+		list.askOthers(ctx, names, topics)
+	}
+	return topics, err
 }

@@ -168,8 +168,10 @@ func (r *reader) unavailable(tp *topic, err error, now time.Time, plan *plan) {
 }
 
 // missing handles a topic that a broker does not know: at first sight that is
-// believed, and the topic will be read whole once it is there. One that was
-// there is deleted only if it stays away; a broker may lag behind.
+// believed (others said so, too: lister.askOthers), and the topic will be read
+// whole once it is there. One that was there is deleted only if it stays away; a
+// broker may lag behind. One that is denied is not missing: nobody says whether it
+// exists, and once it is allowed it is read from its end.
 func (r *reader) missing(tp *topic, now time.Time, plan *plan) {
 	if tp.state == Missing {
 		return

@@ -2,7 +2,9 @@ package kafkatail
 
 import (
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -244,9 +246,11 @@ func TestDeniedTopic(t *testing.T) {
 			deny.Remove()
 			waitState(t, tail, "b", Tailing)
 			waitOpen(t, b)
-			from := b.opened().parts[0].Next
+			if from := b.opened().parts[0].Next; from != 1 { // it is not a topic that has just been made
+				t.Errorf("opened at %d, want 1, the end", from)
+			}
 			produce(t, cl, "b", 0, 2)
-			wantOffsets(t, b, 0, upTo(from, 3))
+			wantOffsets(t, b, 0, upTo(1, 3))
 		})
 	}
 }
@@ -288,6 +292,59 @@ func TestFailingTopic(t *testing.T) {
 	waitOpen(t, rec)
 	produce(t, c.client(), "a", 0, 1)
 	wantOffsets(t, rec, 0, upTo(0, 1))
+}
+
+// One broker of three knows nothing of a topic, as one does that is cut off
+// from the others: it is there nevertheless, and read from its end, whoever is
+// asked first. So it is for a broker that knows nothing at all yet.
+func TestTopicUnknownToOneBroker(t *testing.T) {
+	for seed := range 3 {
+		t.Run(strconv.Itoa(seed), func(t *testing.T) {
+			c := newCluster(t, kfake.NumBrokers(3), kfake.SeedTopics(1, "a"))
+			produce(t, c.client(), "a", 0, 5)
+			behind := c.Fault(kfake.Fault{Keys: metadata, Nodes: []int32{0}, Topic: "a", Err: kerr.UnknownTopicOrPartition, Count: -1})
+			tail := startTail(t, c.ListenAddrs()[seed:seed+1], func(c *Config) { c.Timing.Confirm = time.Minute })
+			ready := make(chan struct{})
+			tail.Ask([]string{"a"}, func() { close(ready) })
+			rec := tail.follow(t, "a")
+			if got := rec.opened(); got.id != c.TopicInfo("a").TopicID || got.parts[0].Next != 5 {
+				t.Errorf("opened at %v, want the topic's end", got)
+			}
+			<-ready
+			if got := tail.Presence("a"); got != Present {
+				t.Errorf("presence %d", got)
+			}
+			behind.Remove()
+			produce(t, c.client(), "a", 0, 2)
+			wantOffsets(t, rec, 0, upTo(5, 7))
+		})
+	}
+}
+
+// A broker that has just started may know nothing of its cluster: nothing it
+// says of topics counts.
+func TestBrokerThatKnowsNothingYet(t *testing.T) {
+	c := newCluster(t, kfake.SeedTopics(1, "a"))
+	produce(t, c.client(), "a", 0, 5)
+	var asked atomic.Int64
+	c.ControlKey(int16(kmsg.Metadata), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		req := kreq.(*kmsg.MetadataRequest)
+		if asked.Add(1) > 5 {
+			return nil, nil, false
+		}
+		c.KeepControl()
+		resp := req.ResponseKind().(*kmsg.MetadataResponse)
+		for _, topic := range req.Topics {
+			missing := kmsg.NewMetadataResponseTopic()
+			missing.Topic, missing.ErrorCode = topic.Topic, kerr.UnknownTopicOrPartition.Code
+			resp.Topics = append(resp.Topics, missing)
+		}
+		return resp, nil, true
+	})
+	rec := startTail(t, c.ListenAddrs()).follow(t, "a")
+	if got := rec.opened(); got.id != c.TopicInfo("a").TopicID || got.parts[0].Next != 5 {
+		t.Errorf("opened at %v, want the topic's end", got)
+	}
 }
 
 // A topic is told from another of the same name also where brokers have no

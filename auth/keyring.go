@@ -31,7 +31,7 @@ const (
 
 // keyring holds the current keys of an issuer. Safe from any goroutine.
 type keyring struct {
-	url    string // of a JWK Set; empty: the keys are from a file and stay
+	url    string // of a JWK Set; empty: the keys are from a file (keyFile)
 	client *http.Client
 	log    *slog.Logger
 	pace   pace
@@ -50,17 +50,6 @@ type keyring struct {
 type pace struct{ refresh, ask, wait time.Duration }
 
 var defaultPace = pace{refresh: refreshEvery, ask: askEvery, wait: askMax}
-
-// fileKeys is the keyring of a file.
-func fileKeys(path string, secret bool) (*keyring, error) {
-	set, err := readKeys(path, secret)
-	if err != nil {
-		return nil, err
-	}
-	k := &keyring{}
-	k.set.Store(set)
-	return k, nil
-}
 
 // remoteKeys is the keyring of a JWK Set's URL, empty until run has asked.
 func remoteKeys(address string, log *slog.Logger) *keyring {

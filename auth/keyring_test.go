@@ -159,6 +159,23 @@ func TestKeyRotation(t *testing.T) {
 	}
 }
 
+// A key that was withdrawn is known until the next refresh, whoever asks.
+func TestKeysAreRefreshed(t *testing.T) {
+	i := newIssuer(t)
+	i.says(setOf("a"))
+	n, g := remote(t, i, pace{refresh: 50 * time.Millisecond, ask: 10 * time.Millisecond, wait: 5 * time.Second})
+	eventually(t, "keys", func() bool { return n.Ready() == nil })
+	token := by(t, "a")
+	if _, refusal := checked(t, g, token); refusal != nil {
+		t.Fatal(refusal)
+	}
+	i.says(setOf("b"))
+	eventually(t, "the withdrawn key to be unknown", func() bool {
+		_, refusal := checked(t, g, token)
+		return refusal == errUnknownKey
+	})
+}
+
 // Tokens of keys that nobody has make the issuer asked at its pace, not at theirs.
 func TestUnknownKeysAreRateLimited(t *testing.T) {
 	i := newIssuer(t)

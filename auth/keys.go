@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/MicahParks/jwkset"
@@ -94,27 +93,8 @@ func secretBytesMin(alg string) int {
 	return keysBytesMax + 1
 }
 
-// readKeys reads the keys in a file: PEM, a JWK or a JWK Set; for secret, a JWK
-// of type oct or the secret itself. The error names the file.
-func readKeys(path string, secret bool) (*keySet, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > keysBytesMax {
-		return nil, fmt.Errorf("%s: longer than 1 MiB", path)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	set, err := parseKeys(text, secret)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return set, nil
-}
-
+// parseKeys reads the text of a file: PEM, a JWK or a JWK Set; for secret, a JWK
+// of type oct or the secret itself.
 func parseKeys(text []byte, secret bool) (*keySet, error) {
 	trimmed := bytes.TrimSpace(text)
 	switch {

@@ -52,7 +52,7 @@ func TestParseKeysRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
 		}
 	}
-	if _, err := readKeys(write(t, strings.Repeat(" ", keysBytesMax+1)), false); err == nil || !strings.Contains(err.Error(), "longer than 1 MiB") {
+	if _, err := openKeys(write(t, strings.Repeat(" ", keysBytesMax+1)), false, nil); err == nil || !strings.Contains(err.Error(), "longer than 1 MiB") {
 		t.Errorf("a long file: %v", err)
 	}
 }

@@ -28,6 +28,7 @@ type Node struct {
 	pool  *pool
 	now   func() time.Time
 	rings []*keyring // of URLs
+	files []*keyFile
 	made  []made
 	peers map[string]*peer
 
@@ -122,7 +123,7 @@ func (n *Node) verifierOf(spec Spec) (*verifier, error) {
 func (n *Node) ringOf(spec *Spec) (*keyring, error) {
 	if spec.Keys != "" {
 		secret, _ := secretOf(spec.Algorithms)
-		return fileKeys(spec.Keys, secret)
+		return n.fileOf(spec.Keys, secret)
 	}
 	for _, r := range n.rings {
 		if r.url == spec.JWKS {
@@ -135,6 +136,20 @@ func (n *Node) ringOf(spec *Spec) (*keyring, error) {
 	return r, nil
 }
 
+func (n *Node) fileOf(path string, secret bool) (*keyring, error) {
+	for _, f := range n.files {
+		if f.path == path && f.secret == secret {
+			return f.ring, nil
+		}
+	}
+	f, err := openKeys(path, secret, n.cfg.Log)
+	if err != nil {
+		return nil, err
+	}
+	n.files = append(n.files, f)
+	return f.ring, nil
+}
+
 // Run checks tokens and keeps keys fresh until ctx ends.
 func (n *Node) Run(ctx context.Context) {
 	var wg sync.WaitGroup
@@ -143,6 +158,9 @@ func (n *Node) Run(ctx context.Context) {
 	}
 	for _, r := range n.rings {
 		wg.Go(func() { r.run(ctx) })
+	}
+	if len(n.files) > 0 {
+		wg.Go(func() { watch(ctx, n.files) })
 	}
 	<-ctx.Done()
 	n.pool.close()

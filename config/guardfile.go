@@ -28,7 +28,7 @@ var guardKeys = []guardKey{
 	{"roles", "none", "roles that the token must have, all of them", guardList(parseClaimText, func(g *auth.Spec) *[]string { return &g.Roles })},
 	{"roles_claim", "`scope`", "the claim that holds them, a text of words or a list; dots lead into objects: `realm_access.roles`, `\"https://app.test/roles\"`", setRolesClaim},
 	{"jwks", "`ISSUER/.well-known/jwks.json`", "https URL of the issuer's keys (JWK Set), read at start and every 5 minutes", setJWKS},
-	{"keys", "", "instead of `jwks`, a file: public keys or certificates (PEM), a JWK or a JWK Set; for HS algorithms the secret", setKeys},
+	{"keys", "", "instead of `jwks`, a file: public keys or certificates (PEM), a JWK or a JWK Set; for HS algorithms the secret; read at start and every 10 s", setKeys},
 	{"algorithms", "those of public keys", "RS256 to RS512, PS256 to PS512, ES256 to ES512, EdDSA; HS256 to HS512 alone, and by a file of keys", guardList(parseText, func(g *auth.Spec) *[]string { return &g.Algorithms })},
 	{"leeway", "1s", "how far clocks may differ; streams end so long after `exp`", setLeeway},
 	{"sources", "`[authorization, query]`", "where the token is looked for, first to last: `authorization` (Bearer), `query` (access_token), `cookie`", guardList(oneOf(auth.Authorization, auth.Query, auth.Cookie), func(g *auth.Spec) *[]auth.Source { return &g.Sources })},

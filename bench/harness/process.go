@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -35,7 +36,8 @@ type Process struct {
 	exited chan struct{} // closed when it has
 }
 
-// startProcess starts a process on the given processors.
+// startProcess starts a process on the given processors. It ends with this one,
+// however that ends (dieWithParent).
 func startProcess(cpus string, log io.Writer, name string, args ...string) (*Process, error) {
 	p := &Process{cmd: exec.Command(name, args...), exited: make(chan struct{})}
 	p.stderr.also = log
@@ -52,16 +54,29 @@ func startProcess(cpus string, log io.Writer, name string, args ...string) (*Pro
 	}
 	p.Out, p.cmd.Stdout = out, childOut
 	p.cmd.WaitDelay = time.Second // for children of its own that keep its standard error
-	err = onCPUs(cpus, p.cmd.Start)
+	dieWithParent(p.cmd)
+	started := make(chan error)
+	go p.run(cpus, started)
+	err = <-started
 	_ = childOut.Close()
 	if err != nil {
 		return nil, errors.Join(err, out.Close())
 	}
-	go func() {
-		_ = p.cmd.Wait() // how it ended is in what it wrote
-		close(p.exited)
-	}()
 	return p, nil
+}
+
+// run is the process from its start to its end. It keeps its thread all the
+// while: the kernel takes the end of that for the end of the parent.
+func (p *Process) run(cpus string, started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := onCPUs(cpus, p.cmd.Start)
+	started <- err
+	if err != nil {
+		return
+	}
+	_ = p.cmd.Wait() // how it ended is in what it wrote
+	close(p.exited)
 }
 
 // PID is the process id.

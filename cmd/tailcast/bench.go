@@ -69,7 +69,7 @@ func benchCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	}
 	res, err := opts.run(ctx, stderr)
 	if res != nil && len(res.Summaries) > 0 {
-		err = errors.Join(err, opts.write(res, stdout))
+		err = errors.Join(err, opts.write(res, stdout, stderr))
 	}
 	if err != nil {
 		return fail(benchFailed, err)
@@ -132,23 +132,35 @@ func (o *benchOptions) target() harness.Target {
 	}.Target()
 }
 
-// write writes the table, and the files that were asked for.
-func (o *benchOptions) write(res *harness.Result, stdout io.Writer) error {
-	errs := []error{benchreport.Table(stdout, res)}
-	if o.json != "" {
-		errs = append(errs, writeFile(o.json, func(w io.Writer) error {
+// onStdout stands for the standard output where a file is named.
+const onStdout = "-"
+
+// write writes the table, and the files that were asked for. One of them may be
+// the standard output: then nothing else goes there.
+func (o *benchOptions) write(res *harness.Result, stdout, stderr io.Writer) error {
+	table := stdout
+	if o.json == onStdout || o.html == onStdout {
+		table = stderr
+	}
+	return errors.Join(
+		benchreport.Table(table, res),
+		writeFile(o.json, stdout, func(w io.Writer) error {
 			enc := json.NewEncoder(w)
 			enc.SetIndent("", " ")
 			return enc.Encode(res)
-		}))
-	}
-	if o.html != "" {
-		errs = append(errs, writeFile(o.html, func(w io.Writer) error { return benchreport.HTML(w, res) }))
-	}
-	return errors.Join(errs...)
+		}),
+		writeFile(o.html, stdout, func(w io.Writer) error { return benchreport.HTML(w, res) }),
+	)
 }
 
-func writeFile(path string, write func(io.Writer) error) error {
+// writeFile writes a file, or the standard output; nothing for an empty path.
+func writeFile(path string, stdout io.Writer, write func(io.Writer) error) error {
+	switch path {
+	case "":
+		return nil
+	case onStdout:
+		return write(stdout)
+	}
 	file, err := os.Create(path)
 	if err != nil {
 		return err

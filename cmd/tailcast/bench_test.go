@@ -31,6 +31,7 @@ func TestBenchUsage(t *testing.T) {
 		{"fanout --url http://127.0.0.1:1/", 2, "--kafka-brokers"},
 		{"fanout --url http://127.0.0.1:1/ --kafka-brokers 127.0.0.1:2 -- --max-lag 1MiB", 2, "tailcast serve"},
 		{"fanout --pid 1", 2, "--url"},
+		{"fanout --json - --html -", 2, "one of them can be the standard output"},
 		{"compare a.json", 2, "want two files"},
 		{"compare a.json b.json", 2, "a.json"},
 		{"fanout --client-cpu x", 1, `--client-cpu: processors "x"`},

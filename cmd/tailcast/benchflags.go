@@ -45,6 +45,8 @@ func parseBench(args []string) (*benchOptions, error) {
 		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case o.runs < 1 || o.runs > runsMax:
 		return o, fmt.Errorf("--runs: %d is outside 1 to %d", o.runs, runsMax)
+	case o.json == onStdout && o.html == onStdout:
+		return o, errors.New("--json and --html: one of them can be the standard output")
 	case o.url != "" && len(o.brokers) == 0:
 		return o, errors.New("--url: name the server's brokers, too, by --kafka-brokers")
 	case o.url != "" && len(o.serve) > 0:
@@ -71,8 +73,8 @@ func (o *benchOptions) flags() *pflag.FlagSet {
 	f.StringVar(&o.url, "url", "", "streams of a server that runs: http://host:port/path, with {user} for keyed")
 	f.IntSliceVar(&o.pids, "pid", nil, "processes of that server, for CPU and memory")
 	f.StringVar(&o.metrics, "metrics", "", "URL of that server's metrics, for heap and goroutines")
-	f.StringVar(&o.json, "json", "", "write the result to this file")
-	f.StringVar(&o.html, "html", "", "write a page with plots to this file")
+	f.StringVar(&o.json, "json", "", "write the result to this file; - for the standard output, alone")
+	f.StringVar(&o.html, "html", "", "write a page with plots to this file; - as for --json")
 	f.BoolVar(&o.verbose, "verbose", false, "show what the processes log")
 	return f
 }

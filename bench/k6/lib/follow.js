@@ -2,6 +2,9 @@
 // the ids say that something did not. Nothing in here needs k6.
 import { parseID } from './ids.js';
 
+// What the server says of the stream itself (docs/PROTOCOL.md, "Events").
+const notices = ['resync', 'live', 'challenge'];
+
 // Follower judges the blocks of one client.
 export class Follower {
   constructor() {
@@ -30,7 +33,7 @@ export class Follower {
   block({ id, name, data }) {
     const to = id === '' ? null : parseID(id);
     if (id !== '' && !to) this.badIDs++;
-    const record = data !== '' && name !== 'resync' && name !== 'live';
+    const record = data !== '' && !notices.includes(name);
     if (name === 'resync') {
       this.resyncs++;
       this.at = null; // the stream goes on elsewhere, and has said so

@@ -44,7 +44,8 @@ test('durations', () => {
 });
 
 // Each case is a client's life: connections, "|" between them, of blocks; a
-// block is its id, with a name before it, and "." behind it when it has no data.
+// block is its id, if it has one, with a name before it, and "." behind it when it
+// has no data.
 test('followers', () => {
   const cases = [
     ['0-4. 0-5 0-6', { events: 2 }],
@@ -56,6 +57,7 @@ test('followers', () => {
     ['0-4. 0-5 | 0-8. 0-9', { events: 2, gaps: 1, missing: 3 }], // the server went on elsewhere, silently
     ['0-4. 0-5 | 0-5. resync:0-8 0-9', { events: 2, resyncs: 1 }],
     ['0-4. 0-5 0-9. 0-10', { events: 2 }], // an id alone: a filter passed records over
+    ['0-4. live: 0-5 challenge: 0-6', { events: 2 }], // notices without an id
     ['0-4. 0-x', { events: 1, badIDs: 1 }],
   ];
   for (const [life, want] of cases) {
@@ -64,7 +66,7 @@ test('followers', () => {
       f.connect();
       for (const word of connection.split(' ')) {
         const [, name, id, bare] = /^(?:(\w+):)?(.*?)(\.)?$/.exec(word);
-        f.block({ id: `v1:${id}`, name: name ?? '', data: bare ? '' : 'x' });
+        f.block({ id: id && `v1:${id}`, name: name ?? '', data: bare ? '' : 'x' });
       }
     }
     const { events, gaps, missing, repeats, resyncs, badIDs } = f;

@@ -5,6 +5,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -27,9 +29,11 @@ import (
 type issuer struct {
 	t    testing.TB
 	url  string
+	env  []string                   // of who is to trust its certificate
 	keys map[string]*rsa.PrivateKey // by id, those published
 
-	mu sync.Mutex
+	mu    sync.Mutex
+	asked int
 }
 
 func newIssuer(t testing.TB) *issuer {
@@ -39,6 +43,43 @@ func newIssuer(t testing.TB) *issuer {
 	t.Cleanup(s.Close)
 	i.url = s.URL
 	return i
+}
+
+// newIssuerTLS is an issuer at an https URL where nobody listens but between
+// start and stop.
+func newIssuerTLS(t *testing.T) (i *issuer, start, stop func()) {
+	t.Helper()
+	addr := testkit.FreeAddr(t)
+	file, key := testkit.Certificate(t, t.TempDir(), "issuer", "localhost", time.Hour)
+	cert, err := tls.LoadX509KeyPair(file, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := strings.Cut(addr, ":")
+	i = &issuer{t: t, url: "https://localhost:" + port, env: []string{"SSL_CERT_FILE=" + file}, keys: map[string]*rsa.PrivateKey{}}
+	var s *http.Server
+	stop = func() {
+		if s != nil {
+			_ = s.Close()
+		}
+	}
+	t.Cleanup(stop)
+	return i, func() {
+		t.Helper()
+		l, err := tls.Listen("tcp4", addr, &tls.Config{Certificates: []tls.Certificate{cert}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = &http.Server{Handler: i, ReadHeaderTimeout: patience}
+		go func() { _ = s.Serve(l) }()
+	}, stop
+}
+
+// askings is how often somebody came for the keys.
+func (i *issuer) askings() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.asked
 }
 
 // publish makes a key and publishes it instead of those before.
@@ -57,6 +98,7 @@ func (i *issuer) publish(kid string) {
 func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	i.asked++
 	if r.URL.Path != "/.well-known/jwks.json" || len(i.keys) == 0 {
 		http.NotFound(w, r)
 		return
@@ -76,6 +118,12 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // up to one more. An empty change removes a claim.
 func (i *issuer) token(seconds int64, changes ...string) string {
 	i.t.Helper()
+	return i.tokenBy("", seconds, changes...)
+}
+
+// tokenBy is token with another key id in its header, if kid is not empty.
+func (i *issuer) tokenBy(kid string, seconds int64, changes ...string) string {
+	i.t.Helper()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	claims := jwt.MapClaims{
@@ -91,6 +139,9 @@ func (i *issuer) token(seconds int64, changes ...string) string {
 	token := jwt.NewWithClaims(jwt.SigningMethodRS256, claims)
 	var key *rsa.PrivateKey
 	for token.Header["kid"], key = range i.keys {
+	}
+	if kid != "" {
+		token.Header["kid"] = kid
 	}
 	text, err := token.SignedString(key)
 	if err != nil {
@@ -111,7 +162,7 @@ routes:
   - {path: /own, topic: "%[2]s-${claims.org.tenant}", allow: ["%[2]s-*"]}
   - {path: /open, topic: %[2]s, guard: none}
 `, i.url, topic))
-	return serve(i.t, b, append([]string{"--config", file}, flags...)...)
+	return serveIn(i.t, i.env, b, append([]string{"--config", file}, flags...)...)
 }
 
 // challenge is the data of a challenge.
@@ -264,6 +315,106 @@ func TestKeyRotation(t *testing.T) {
 	if code := c.Head(t, patience).StatusCode; code != 401 {
 		t.Errorf("by the old key: %d", code)
 	}
+}
+
+// TestIssuerAway: the issuer's keys come by HTTPS. It is down when the server
+// starts, comes, and goes again: meanwhile clients are sent to come back, and
+// tokens by keys that are known are taken all the time. Whoever makes keys up, it
+// is asked every 5 s at most.
+func TestIssuerAway(t *testing.T) {
+	t.Parallel()
+	b := started(t, 1, "guarded")
+	i, start, stop := newIssuerTLS(t)
+	i.publish("k1")
+	s := i.guarding(b, "guarded")
+	bearer := func(token string) string { return "Authorization: Bearer " + token }
+	comesBack := func(token string) { // 200 and the end, for EventSource gives up on anything else
+		t.Helper()
+		c := testkit.Open(t, s.Addr, "/events", bearer(token))
+		err := c.End(t, patience)
+		retry, _ := c.Stream.Parser.Retry()
+		if c.Stream.Head.StatusCode != 200 || err != io.EOF || !c.Stream.Chunks.Done || retry < 5000 || retry > 15000 {
+			t.Errorf("without its key a token is answered by %q, %v", c.Raw, err)
+		}
+	}
+	testkit.Eventually(t, patience, "the reason", func() bool {
+		code, body := readiness(t, s)
+		return code == 503 && strings.Contains(body, "guard: "+i.url) && strings.Contains(body, "connection refused")
+	})
+	comesBack(i.token(60))
+
+	start()
+	s.Ready(t, patience)
+	known := i.token(60)
+	open(t, s, "/events", bearer(known))
+
+	before, begin := i.askings(), time.Now()
+	var crowd sync.WaitGroup
+	for n := range 30 {
+		token := i.tokenBy(fmt.Sprint("made-up-", n), 60)
+		crowd.Go(func() {
+			res, err := http.Get("http://" + s.Addr + "/events?access_token=" + token)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			res.Body.Close()
+			if res.StatusCode != http.StatusUnauthorized {
+				t.Errorf("a key that nobody has: %d", res.StatusCode)
+			}
+		})
+	}
+	crowd.Wait()
+	if n, most := i.askings()-before, 2+int(time.Since(begin)/(5*time.Second)); n == 0 || n > most {
+		t.Errorf("asked %d times in %v, want 1 to %d", n, time.Since(begin), most)
+	}
+
+	stop()
+	comesBack(i.tokenBy("k2", 60))
+	open(t, s, "/events", bearer(known))
+	open(t, s, "/events", bearer(i.token(60, "sub=bob")))
+	if code, body := readiness(t, s); code != 200 {
+		t.Errorf("with keys it is not ready: %s", body)
+	}
+}
+
+// TestFileOfKeys: a file of keys that is replaced is taken without a restart, and
+// one that is broken changes nothing.
+func TestFileOfKeys(t *testing.T) {
+	t.Parallel()
+	b := started(t, 1, "guarded")
+	i := newIssuer(t)
+	i.publish("k1")
+	old := i.token(60)
+	keys := func() string {
+		res := httptest.NewRecorder()
+		i.ServeHTTP(res, httptest.NewRequest(http.MethodGet, "/.well-known/jwks.json", http.NoBody))
+		return res.Body.String()
+	}
+	file := writeFile(t, "keys.json", keys())
+	replace := func(text string) {
+		t.Helper()
+		if err := os.Rename(writeFile(t, "new.json", text), file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := ready(t, b, "--config", writeFile(t, "tailcast.yaml", fmt.Sprintf(`
+guard: {issuer: %q, audience: streams, keys: %q}
+routes: [{path: /events, topic: guarded}]
+`, i.url, file)))
+	stream := open(t, s, "/events", "Authorization: Bearer "+old)
+	replace("{}")
+	wantLog(t, s, "a guard's keys are kept as they were")
+	open(t, s, "/events", "Authorization: Bearer "+old)
+	i.publish("k2")
+	replace(keys())
+	wantLog(t, s, "a guard's keys read again")
+	open(t, s, "/events", "Authorization: Bearer "+i.token(60))
+	if code := testkit.Open(t, s.Addr, "/events", "Authorization: Bearer "+old).Head(t, patience).StatusCode; code != 401 {
+		t.Errorf("by the old key: %d", code)
+	}
+	b.produce("guarded", 0, 2) // a stream goes on as long as its token
+	wantRecords(t, stream, 0, 0, 2)
 }
 
 // TestForgedTokens: none of them opens a stream, and the right one gets what is

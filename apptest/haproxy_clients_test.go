@@ -3,9 +3,13 @@
 package apptest
 
 import (
+	"crypto/tls"
 	"fmt"
+	"io"
 	"maps"
+	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -112,8 +116,124 @@ func serving(t *testing.T, nodes []*testkit.Server) (index int) {
 	return found
 }
 
-// startHAProxy returns the address of its front.
+// TestClientsHAProxyAddress puts HAProxy, as a balancer that passes on bytes and
+// says who sent them, in front of a node that believes nobody else. The client's
+// address counts for its limit and is in the log, plain and by TLS; HAProxy's own
+// health checks, ten a second, count for nobody.
+func TestClientsHAProxyAddress(t *testing.T) {
+	haproxy := need(t, "haproxy", "apt-get install haproxy")
+	for _, send := range []string{"send-proxy", "send-proxy-v2", "send-proxy-v2 proxy-v2-options crc32c,unique-id"} {
+		for _, sealed := range []bool{false, true} {
+			name, check := send+" plain", "check inter 100ms"
+			if sealed {
+				name, check = send+" TLS", "check inter 100ms check-ssl verify none"
+			}
+			t.Run(name, func(t *testing.T) {
+				b := started(t, 1, "balanced")
+				s, addr, cert := secured(t, b, "--route", "/events=balanced", "--access-log", "on",
+					"--proxy-protocol", "required", "--proxy-trusted", "127.0.0.1/32", "--max-conns-per-ip", "2")
+				if !sealed {
+					addr, cert = s.Addr, ""
+				}
+				front := haproxyFront(t, haproxy, "tcp", "option httpchk\n    http-check send meth HEAD uri /events ver HTTP/1.1 hdr Host gw.test\n    http-check expect status 200",
+					fmt.Sprintf("server a %s %s %s", addr, send, check))
+				checks := func() int { return strings.Count(s.Stderr.String(), "method=HEAD path=/events status=200") }
+				testkit.Eventually(t, patience, "health checks", func() bool { return checks() >= 5 })
+
+				first, second := through(t, front, "127.0.0.5", cert), through(t, front, "127.0.0.5", cert)
+				if _, err := dialThrough(t, front, "127.0.0.5", cert); err == nil {
+					t.Error("a third connection of an address is taken, and two are its limit")
+				}
+				other := through(t, front, "127.0.0.6", cert)
+				own := []*testkit.Conn{through(t, front, "127.0.0.1", cert), through(t, front, "127.0.0.1", cert)} // as health checks come
+				b.produce("balanced", 0, 3)
+				for _, c := range append(own, first, second, other) {
+					wantRecords(t, c, 0, 0, 3)
+				}
+				first.Close()
+				testkit.Eventually(t, patience, "a free place", func() bool { _, err := dialThrough(t, front, "127.0.0.5", cert); return err == nil })
+
+				// Whoever comes past the balancer is nobody, whatever they say.
+				if _, err := dialThrough(t, addr, "127.0.0.9", cert); err == nil {
+					t.Error("a client that is no balancer is served")
+				}
+				before := checks()
+				testkit.Eventually(t, patience, "health checks still", func() bool { return checks() >= before+5 })
+				log := s.Stderr.String()
+				for line, want := range map[string]int{
+					"msg=request address=127.0.0.5 method=GET path=/events status=200": 3,
+					"msg=request address=127.0.0.6 method=GET path=/events status=200": 1,
+					"msg=request address=127.0.0.1 method=GET path=/events status=200": 2,
+					"address=127.0.0.9 method": 0,
+				} {
+					if n := strings.Count(log, line); n != want {
+						t.Errorf("%q is logged %d times, want %d", line, n, want)
+					}
+				}
+				if !strings.Contains(log, `msg="stream ended" address=127.0.0.5 reason=peer`) {
+					t.Error("the end of a stream is not logged with its client's address")
+				}
+			})
+		}
+	}
+}
+
+// dialThrough asks for a stream by way of a balancer, from an address; by TLS if
+// cert is not empty. The error says that the connection ended before its head.
+func dialThrough(t *testing.T, front, from, cert string) (*testkit.Conn, error) {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: patience}
+	raw, err := d.DialContext(t.Context(), "tcp", front)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { raw.Close() })
+	c := &testkit.Conn{Conn: raw}
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if cert != "" {
+		sealed := tls.Client(raw, testkit.Trusting(t, cert))
+		if err := sealed.Handshake(); err != nil {
+			return nil, err
+		}
+		c.Conn = sealed
+	}
+	if _, err := io.WriteString(c, "GET /events HTTP/1.1\r\nHost: gw.test\r\n\r\n"); err != nil {
+		return nil, err
+	}
+	for c.Stream.Head == nil {
+		b := make([]byte, 1)
+		if _, err := io.ReadFull(c, b); err != nil {
+			return nil, err
+		}
+		if _, err := c.Stream.Feed(b); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// through is dialThrough of a stream that opens, and has a place.
+func through(t *testing.T, front, from, cert string) *testkit.Conn {
+	t.Helper()
+	c, err := dialThrough(t, front, from, cert)
+	if err != nil {
+		t.Fatalf("from %s: %v", from, err)
+	}
+	c.Until(t, patience, "first id", func() bool { return c.Stream.Parser.LastEventID() != "" })
+	return c
+}
+
+// startHAProxy has one in front of two nodes, and returns its address.
 func startHAProxy(t *testing.T, path, mode string, nodes []*testkit.Server) string {
+	t.Helper()
+	return haproxyFront(t, path, mode, "balance roundrobin", "server a "+nodes[0].Addr, "server b "+nodes[1].Addr)
+}
+
+// haproxyFront starts one with lines in its backend, and returns the address of
+// its front.
+func haproxyFront(t *testing.T, path, mode string, backend ...string) string {
 	t.Helper()
 	// Asking the front would take a turn of the round.
 	front, health := testkit.FreeAddr(t), testkit.FreeAddr(t)
@@ -129,6 +249,7 @@ defaults
     retries 2
     option redispatch 1
     option http-no-delay # or an event waits 200 ms for the next
+    unique-id-format %%ci:%%cp
 frontend health
     mode http
     bind %s
@@ -137,10 +258,8 @@ frontend front
     bind %s
     default_backend nodes
 backend nodes
-    balance roundrobin
-    server a %s
-    server b %s
-`, mode, health, front, nodes[0].Addr, nodes[1].Addr)))
+    %s
+`, mode, health, front, strings.Join(backend, "\n    "))))
 	testkit.Eventually(t, patience, "HAProxy", func() bool {
 		if p.Exited() {
 			t.Fatalf("HAProxy has ended: %s", p.Stderr.String())

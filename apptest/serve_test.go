@@ -11,7 +11,13 @@ import (
 // serve starts a gateway that waits for nothing longer than it must.
 func serve(t testing.TB, b *broker, flags ...string) *testkit.Server {
 	t.Helper()
-	return testkit.Tailcast(t, "serve", append([]string{
+	return serveIn(t, nil, b, flags...)
+}
+
+// serveIn is serve with more variables (NAME=VALUE) than this process has.
+func serveIn(t testing.TB, env []string, b *broker, flags ...string) *testkit.Server {
+	t.Helper()
+	return testkit.TailcastIn(t, env, "serve", append([]string{
 		"--kafka-brokers", b.addr, "--heartbeat", "1s", "--retry", "1s", "--drain-delay", "0s",
 	}, flags...)...)
 }

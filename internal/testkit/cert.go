@@ -51,9 +51,9 @@ func Certificate(t testing.TB, dir, name, host string, valid time.Duration) (cer
 	return write(".pem", "CERTIFICATE", der), write(".key", "PRIVATE KEY", pkcs8)
 }
 
-// OpenTLS is Open by TLS with a server whose certificate, in a file, is for
-// localhost.
-func OpenTLS(t testing.TB, addr, cert, target string, header ...string) *Conn {
+// Trusting is the configuration of a client that trusts a certificate, in a file,
+// for localhost.
+func Trusting(t testing.TB, cert string) *tls.Config {
 	t.Helper()
 	text, err := os.ReadFile(cert)
 	if err != nil {
@@ -61,10 +61,14 @@ func OpenTLS(t testing.TB, addr, cert, target string, header ...string) *Conn {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(text)
-	d := &tls.Dialer{
-		NetDialer: &net.Dialer{Timeout: 10 * time.Second},
-		Config:    &tls.Config{RootCAs: roots, ServerName: "localhost"},
-	}
+	return &tls.Config{RootCAs: roots, ServerName: "localhost"}
+}
+
+// OpenTLS is Open by TLS with a server whose certificate, in a file, is for
+// localhost.
+func OpenTLS(t testing.TB, addr, cert, target string, header ...string) *Conn {
+	t.Helper()
+	d := &tls.Dialer{NetDialer: &net.Dialer{Timeout: 10 * time.Second}, Config: Trusting(t, cert)}
 	c, err := d.DialContext(t.Context(), "tcp", addr)
 	if err != nil {
 		t.Fatal(err)

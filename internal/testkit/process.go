@@ -51,8 +51,17 @@ func Start(t testing.TB, path string, args ...string) *Process {
 // StartWith is Start of a command that reads its standard input from in.
 func StartWith(t testing.TB, in io.Reader, path string, args ...string) *Process {
 	t.Helper()
+	return start(t, nil, in, path, args)
+}
+
+// start is StartWith with more variables (NAME=VALUE) than this process has.
+func start(t testing.TB, env []string, in io.Reader, path string, args []string) *Process {
+	t.Helper()
 	p := &Process{cmd: exec.Command(path, args...), exited: make(chan struct{})}
 	p.cmd.Stdin = in
+	if len(env) > 0 {
+		p.cmd.Env = append(os.Environ(), env...)
+	}
 	p.cmd.Stdout, p.cmd.Stderr = &p.Stdout, &p.Stderr
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ type Server struct {
 	Addr  string // host:port of the streams
 	Admin string // host:port of the admin listener
 
-	args []string
+	env, args []string
 }
 
 // Tailcast builds tailcast and starts it with a command (serve or demo) and
@@ -29,7 +29,13 @@ type Server struct {
 // Ready.
 func Tailcast(t testing.TB, command string, flags ...string) *Server {
 	t.Helper()
-	s := &Server{Addr: FreeAddr(t), Admin: FreeAddr(t)}
+	return TailcastIn(t, nil, command, flags...)
+}
+
+// TailcastIn is Tailcast with more variables (NAME=VALUE) than this process has.
+func TailcastIn(t testing.TB, env []string, command string, flags ...string) *Server {
+	t.Helper()
+	s := &Server{Addr: FreeAddr(t), Admin: FreeAddr(t), env: env}
 	s.args = append([]string{command, "--listen", s.Addr, "--admin", s.Admin}, flags...)
 	s.start(t)
 	return s
@@ -47,7 +53,7 @@ func (s *Server) Again(t testing.TB) {
 
 func (s *Server) start(t testing.TB) {
 	t.Helper()
-	s.Process = Start(t, Build(t, "tailcast/cmd/tailcast"), s.args...)
+	s.Process = start(t, s.env, nil, Build(t, "tailcast/cmd/tailcast"), s.args)
 	Eventually(t, startWithin, "start of tailcast", func() bool {
 		if s.Exited() {
 			t.Fatalf("tailcast %s ended:\n%s", strings.Join(s.args, " "), s.Stderr.String())

@@ -55,7 +55,7 @@ func (k *kafka) several(t *testing.T) {
 // aborted transactions and all.
 func (k *kafka) state(t *testing.T) {
 	r := newRun(t, options{
-		topics: []topic{{"state", 3, 6}}, brokers: k.Addrs, clients: 40, rate: 600, keys: 400, compacted: true,
+		topics: []topic{{"state", 3, 3}}, brokers: k.Addrs, clients: 40, rate: 600, keys: 400, compacted: true,
 		duration: 8 * time.Second, offline: 4 * time.Second, gateways: true, tend: k.tend,
 		kinds: stateful,
 	})

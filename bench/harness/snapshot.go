@@ -93,6 +93,9 @@ func (r *run) compareKeys() error {
 }
 
 func (r *run) snapshotFigures() error {
+	if err := r.look(&r.out.End); err != nil {
+		return err
+	}
 	res, f := r.client.Result(), &r.out.Figures
 	f.set("load_s", r.started.Sub(r.server.Began).Seconds())
 	f.set("byte_p50_ms", res.OpeningMS.P50)
@@ -108,17 +111,14 @@ func (r *run) snapshotFigures() error {
 	f.set("mb_per_s", r.out.Window.MBPerSec)
 	f.set("reconnects", float64(res.Counts.Opened-int64(res.Conns)))
 	f.set("rss_before_mb", float64(r.out.Before.RSS)/1e6)
-	peak := int64(0)
+	peak := max(r.out.Before.RSS, r.out.End.RSS)
 	for _, s := range r.out.Slices {
 		peak = max(peak, s.RSS)
 	}
 	f.set("rss_peak_mb", float64(peak)/1e6)
 	m, err := scrape(r.ctx, r.server.Metrics)
-	if err != nil {
-		return err
-	}
 	f.set("table_mb", m["tailcast_snapshot_bytes"]/1e6)
-	return r.look(&r.out.End)
+	return err
 }
 
 // change publishes at a rate, one order after the other, until it is stopped.

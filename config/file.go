@@ -127,8 +127,8 @@ func (f file) parse(text []byte) (ast.Node, error) {
 	}
 	var root ast.Node
 	for _, doc := range tree.Docs {
-		if doc.Body == nil {
-			continue
+		if _, directive := doc.Body.(*ast.DirectiveNode); directive || doc.Body == nil {
+			continue // the parser takes %YAML 1.2 for a document
 		}
 		if root != nil {
 			return nil, fmt.Errorf("%s: a second document; one file is one document", f.place(doc.Body))

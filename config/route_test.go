@@ -176,6 +176,9 @@ func TestForms(t *testing.T) {
 		"{max-lag: 1MiB}\n",
 		"---\nmax-lag: 1MiB\n",
 		"---\nmax-lag: 1MiB\n...\n",
+		"%YAML 1.2\n---\nmax-lag: 1MiB\n",
+		"max-lag : 1MiB\n",
+		"max-lag:\t1MiB\n",
 		"max-lag: 1MiB\r\nloops: 1\r\n",
 		"\ufeffmax-lag: 1MiB\n",
 	} {

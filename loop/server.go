@@ -249,6 +249,9 @@ func (s *Server) stop() {
 // gone is called by a loop for each connection it forgets.
 func (s *Server) gone(c *conn) { s.accepter.gone(c.edge) }
 
+// MaxConns is how many connections there may be at a time.
+func (s *Server) MaxConns() int { return s.accepter.max }
+
 // Stats returns the counts of every loop. Safe from any goroutine.
 func (s *Server) Stats() []Stats {
 	var all []Stats

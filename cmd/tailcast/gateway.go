@@ -251,7 +251,8 @@ func (g *gateway) run(ctx context.Context) error {
 	g.log.Info("serving",
 		slog.String("listen", addrOrOff(g.loops.Addr())), slog.String("listen-tls", addrOrOff(g.loops.AddrTLS())),
 		slog.String("admin", g.admin.Addr().String()),
-		slog.String("version", version()), slog.Int("routes", len(g.served)), slog.Int("loops", len(g.loops.Stats())))
+		slog.String("version", version()), slog.Int("routes", len(g.served)), slog.Int("loops", len(g.loops.Stats())),
+		slog.Int("max-conns", g.loops.MaxConns()))
 	select {
 	case <-ctx.Done():
 	case <-failed:

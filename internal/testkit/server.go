@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// startWithin bounds the start of a server: well under a second, but several
-// times that with the race detector on a busy machine.
+// startWithin bounds the start of a server, and an answer of its admin listener:
+// well under a second, but several times that with the race detector on a busy
+// machine.
 const startWithin = 20 * time.Second
 
 // Server is a running tailcast.
@@ -107,7 +108,7 @@ func (s *Server) Metric(t testing.TB, series string) float64 {
 }
 
 func (s *Server) get(path string) (code int, body string, err error) {
-	client := http.Client{Timeout: 5 * time.Second}
+	client := http.Client{Timeout: startWithin}
 	res, err := client.Get("http://" + s.Admin + path)
 	if err != nil {
 		return 0, "", err

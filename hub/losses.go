@@ -61,7 +61,11 @@ func (o *Own) take(dst []byte, l *loss) []byte {
 		o.appear(l)
 	case frame.Recreated:
 		parts, had := o.had(l)
-		if !had {
+		switch {
+		case had:
+		case o.begins():
+			parts = slices.Clone(o.r.feed.begin(o.policy)[l.group].Parts)
+		default:
 			parts = slices.Clone(l.parts)
 		}
 		pos := o.ids.Position().Clone()

@@ -125,7 +125,13 @@ func (s *several) from(start Start) []ssetest.Event {
 		return events(t, append(first, s.behind(at.Place, at.Label, start.Filter)...))
 	}
 	defer at.Own.Close()
-	got, state := first, OwnMore
+	return s.steps(at.Own, start, first, OwnMore)
+}
+
+// steps gives what a personal stream got and everything that it gets.
+func (s *several) steps(o *Own, start Start, got []byte, state OwnState) []ssetest.Event {
+	t := s.t
+	t.Helper()
 	now := time.Unix(1000, 0)
 	s.box.Enter()
 	defer s.box.Leave()
@@ -145,9 +151,9 @@ func (s *several) from(start Start) []ssetest.Event {
 				t.Fatalf("waits for ever behind %q", got)
 			}
 		}
-		got, state = at.Own.Step(got, 300, now)
+		got, state = o.Step(got, 300, now)
 	}
-	return events(t, append(got, s.behind(at.Own.Place(), at.Own.Label(), start.Filter)...))
+	return events(t, append(got, s.behind(o.Place(), o.Label(), start.Filter)...))
 }
 
 // behind is what a stream gets from the log.
@@ -210,6 +216,53 @@ func TestHistoryOfSeveralTopics(t *testing.T) {
 	for _, name := range s.names {
 		if s.brokers.asked[name] != 1 {
 			t.Errorf("the bounds of %s were asked for %d times", name, s.brokers.asked[name])
+		}
+	}
+}
+
+// TestTopicRecreatedBeforeTheStreamBegins: a stream that waits to hear where it
+// begins has nothing of a topic that is made anew meanwhile, so it is not told,
+// and begins in the new one by its start policy. In the chaos fleet busy brokers
+// had streams with start: earliest wait for seconds; earlier runs had no such
+// streams while a topic was made anew.
+func TestTopicRecreatedBeforeTheStreamBegins(t *testing.T) {
+	s := newSeveral(t)
+	s.open(0, 0, 5)
+	s.open(1, 0, 5)
+	s.open(2, 0, 5)
+	for _, c := range []struct {
+		policy Policy
+		want   int64 // first offset of the new topic
+	}{
+		{Policy{From: FromEarliest}, 0},
+		{Policy{From: FromLast, N: 2}, 6},
+	} {
+		start := Start{Policy: c.policy}
+		at, first := s.r.Attach(start, 1000, nil)
+		s.box.Enter()
+		got, state := at.Own.Step(first, 300, time.Unix(1000, 0))
+		s.box.Leave()
+		if state != OwnReading {
+			t.Fatalf("the stream is in state %d, not waiting for the brokers", state)
+		}
+		s.brokers.mu.Lock()
+		id := s.brokers.ids["b"]
+		id[15]++
+		s.brokers.ids["b"], s.brokers.ends["b"] = id, []int64{8}
+		s.brokers.mu.Unlock()
+		s.sinks[1].Recreated(id, parts(8))
+		var of []string
+		for _, e := range s.steps(at.Own, start, got, state) {
+			if e.Type == "resync" {
+				t.Errorf("%+v: a stream that had nothing is told %s", c.policy, e.Data)
+			}
+			if strings.HasPrefix(e.Data, "b/") {
+				of = append(of, e.Data)
+			}
+		}
+		at.Own.Close()
+		if want := 8 - int(c.want); len(of) != want || of[0] != fmt.Sprintf("b/0/%d", c.want) {
+			t.Errorf("%+v: got %q of the new topic, want those from %d on", c.policy, of, c.want)
 		}
 	}
 }

@@ -96,9 +96,16 @@ func (o *Own) startOver(dst []byte, reason frame.Reason, lost []frame.Range) []b
 	return o.notify(dst, notice{reason, lost})
 }
 
+// begins reports whether the stream had no position, and was not told yet where
+// it begins: it has nothing that could be lost.
+func (o *Own) begins() bool { return o.untold && len(o.notices) == 0 }
+
 // notify appends the event of n, or keeps it until the brokers have said where
 // the stream goes on. The feed's mutex must be held.
 func (o *Own) notify(dst []byte, n notice) []byte {
+	if o.begins() {
+		return dst
+	}
 	if _, ask := o.r.feed.toAsk(o.ids.Position()); ask || o.untold {
 		o.untold, o.notices = true, append(o.notices, n)
 		return dst

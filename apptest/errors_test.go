@@ -43,6 +43,8 @@ func TestErrors(t *testing.T) {
 		{"password file is a directory", free + b.addr + " --kafka-sasl-mechanism PLAIN --kafka-sasl-username u --kafka-sasl-password-file /", 1, []string{"--kafka-sasl-password-file", "directory"}},
 		{"no CA in a file", free + b.addr + " --kafka-tls --kafka-tls-ca " + top, 1, []string{"--kafka-tls-ca", "no PEM"}},
 		{"no certificate to listen with", free + b.addr + " --listen-tls 127.0.0.1:0 --tls-cert nowhere --tls-key nowhere", 1, []string{"--tls-cert", "nowhere"}},
+		{"check: no certificate to listen with", "check --route /events=events --kafka-brokers " + b.addr + " --listen-tls 127.0.0.1:0 --tls-cert nowhere --tls-key nowhere", 1, []string{"--tls-cert", "nowhere"}},
+		{"check: no directory to serve", "check --route /events=events --kafka-brokers " + b.addr + " --static nowhere", 1, []string{"--static", "nowhere"}},
 		{"no directory to serve", free + b.addr + " --static nowhere", 1, []string{"--static", "nowhere"}},
 		{"a file to serve", free + b.addr + " --static " + top, 1, []string{"--static", "directory"}},
 		{"bad size", "serve --max-lag 4XB", 2, []string{"--max-lag", `"4XB"`}},

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"tailcast/auth"
+	"tailcast/certs"
 	"tailcast/config"
 	"tailcast/frame"
 	"tailcast/hub"
@@ -31,6 +33,9 @@ func check(ctx context.Context, cfg *config.Config, stdout io.Writer) error {
 	kafka.Warmup = 0 // it asks, and reads nothing
 	tail, err := kafkatail.New(kafka, newLog(cfg, io.Discard))
 	if err != nil {
+		return err
+	}
+	if err := checkFiles(cfg); err != nil {
 		return err
 	}
 	h := hub.New(hub.Options{LogBytes: int64(cfg.LogBytes), LogBytesTotal: int64(cfg.LogBytesTotal), Heartbeat: cfg.Heartbeat}, nil)
@@ -61,6 +66,24 @@ func check(ctx context.Context, cfg *config.Config, stdout io.Writer) error {
 		return fmt.Errorf("--kafka-brokers %s: %s", strings.Join(cfg.Kafka.Brokers, ","), st.Error)
 	}
 	return errors.Join(report(stdout, cfg, feeds, st), bare)
+}
+
+// checkFiles opens the files that serve would at its start, but for those of
+// guards and of Kafka's security.
+func checkFiles(cfg *config.Config) error {
+	if cfg.ListenTLS != "" {
+		if _, err := certs.Open(certsConfig(cfg, newLog(cfg, io.Discard))); err != nil {
+			return err
+		}
+	}
+	if cfg.Static != "" {
+		root, err := os.OpenRoot(cfg.Static)
+		if err != nil {
+			return fmt.Errorf("--static: %w", err)
+		}
+		_ = root.Close()
+	}
+	return nil
 }
 
 // uncompacted is an error if a route begins with the latest records of keys of

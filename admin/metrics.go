@@ -53,6 +53,7 @@ var (
 	descKeyless   = desc("snapshot_records_keyless_total", "Records that no snapshot has, since they have no key.")
 	descConnected = desc("kafka_connected", "1 while Kafka answers, else 0.")
 	descRecords   = desc("records_total", "Records read from Kafka.", "topic")
+	descFetches   = desc("kafka_fetches_total", "Answers of brokers that brought records.")
 	descLag       = desc("tail_lag_records", "Offsets between the tail and the partition's end.", "topic", "partition")
 )
 
@@ -186,6 +187,7 @@ func (s sink) kafka(k KafkaStats) {
 		connected = 1
 	}
 	s.gauge(descConnected, connected)
+	s.counter(descFetches, k.Fetches)
 	if o := k.Others; o.Topics > 0 || o.Records > 0 {
 		s.counter(descRecords, o.Records, otherTopics)
 		s.gauge(descLag, float64(o.Lag), otherTopics, "")

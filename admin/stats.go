@@ -111,6 +111,7 @@ type SnapshotStats struct {
 type KafkaStats struct {
 	Connected bool
 	Error     string       // the last one while not connected
+	Fetches   uint64       // answers of brokers that brought records
 	Topics    []TopicStats // that routes name
 	Others    OtherTopics
 }

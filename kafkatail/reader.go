@@ -209,6 +209,9 @@ func (r *reader) apply(fetches kgo.Fetches) {
 		}
 	}
 	for i := range fetches {
+		if !fetches[i : i+1].Empty() {
+			r.t.counters.fetches.Add(1)
+		}
 		for j := range fetches[i].Topics {
 			ft := &fetches[i].Topics[j]
 			for k := range ft.Partitions {

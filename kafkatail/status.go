@@ -46,6 +46,7 @@ type Counters struct {
 	Records  uint64            // appended, once per topic whatever the number of sinks
 	Control  uint64            // transaction markers passed over
 	Polls    uint64            // rounds of the reader, with or without records
+	Fetches  uint64            // answers of brokers that brought records
 	Looks    uint64            // times the brokers were asked what there is
 	Failed   uint64            // looks that no broker answered
 	Errors   map[string]uint64 // fetch errors by kind
@@ -137,6 +138,7 @@ func (c *counters) snapshot() Counters {
 	s := Counters{
 		Control:  c.control.Load(),
 		Polls:    c.polls.Load(),
+		Fetches:  c.fetches.Load(),
 		Looks:    c.looks.Load(),
 		Failed:   c.failed.Load(),
 		Rebuilds: c.rebuilds.Load(),

@@ -70,6 +70,7 @@ type counters struct {
 	recreate atomic.Uint64
 	rebuilds atomic.Uint64
 	polls    atomic.Uint64
+	fetches  atomic.Uint64
 	looks    atomic.Uint64
 	failed   atomic.Uint64
 

@@ -132,7 +132,7 @@ func keysStats(f *hub.Feed) *admin.SnapshotStats {
 
 func (g *gateway) kafkaStats() admin.KafkaStats {
 	st := g.tail.Status()
-	s := admin.KafkaStats{Connected: st.Connected, Error: st.Error}
+	s := admin.KafkaStats{Connected: st.Connected, Error: st.Error, Fetches: st.Counters.Fetches}
 	s.Others.Records = st.Counters.Records
 	for _, t := range st.Topics {
 		if !g.literal[t.Name] { // of the names that requests make up there is no end

@@ -18,6 +18,9 @@ func (r *run) fanout() error {
 	if share := r.out.Load.ServerShare; r.setup.Users() > 0 && share > 0 {
 		r.out.Figures.set("streams_per_core", float64(r.setup.Streams)/share)
 	}
+	if n := r.out.End.Fetches - r.out.Idle.Fetches; n > 0 {
+		r.out.Figures.set("records_per_fetch", (r.out.End.Records-r.out.Idle.Records)/n)
+	}
 	return nil
 }
 

@@ -37,6 +37,7 @@ var Figures = []Figure{
 	{Name: "events_per_s", Title: "events a second", Unit: "/s", More: true, Ratio: true},
 	{Name: "cpu_us_per_event", Title: "server CPU an event", Unit: "µs", Ratio: true},
 	{Name: "server_cpu", Title: "server CPU", Unit: "% of a core", Scale: 100},
+	{Name: "records_per_fetch", Title: "records a fetch brought", Unit: ""},
 	{Name: "streams_per_core", Title: "streams a busy core", Unit: "", More: true, Ratio: true},
 	{Name: "calm_p50_ms", Title: "latency p50, all read", Unit: "ms"},
 	{Name: "calm_p99_ms", Title: "latency p99, all read", Unit: "ms"},

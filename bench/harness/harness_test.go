@@ -82,6 +82,7 @@ func TestScenarios(t *testing.T) {
 		{"connect", func(*harness.Spec) {}, "opens_per_s open_p99_ms", 20},
 		{"idle", func(*harness.Spec) {}, "opens_per_s", 20},
 		{"keyed", func(s *harness.Spec) { s.Rate, s.Partitions = 400, 3 }, "p50_ms", 200},
+		{"feeds", func(s *harness.Spec) { s.Rate, s.Partitions = 400, 2 }, "p50_ms records_per_fetch", 200},
 		{"latency", func(s *harness.Spec) { s.Rate = 100 }, "p50_ms", 20 * 50},
 		{"storm", func(s *harness.Spec) { s.Behind = 50 }, "storm_s storm_open_s", 20 * 53},
 		{"slow", func(s *harness.Spec) { s.Rate, s.Stalled = 100, 5 }, "calm_p99_ms p99_ms slow_p99_ratio", 15 * 80},
@@ -94,7 +95,7 @@ func TestScenarios(t *testing.T) {
 		{"hostile", func(s *harness.Spec) { s.Rate, s.Attackers, s.Attack = 100, 3, []string{"hellos", "forged ES"} }, "attacks attack_p99_ratio", 20 * 100},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := &measure(t, tt.name, tt.name == "keyed", tt.change).Runs[0]
+			r := &measure(t, tt.name, tt.name == "keyed" || tt.name == "feeds", tt.change).Runs[0]
 			if r.Counts.Events < tt.events {
 				t.Errorf("%d events, want %d: %+v", r.Counts.Events, tt.events, r.Counts)
 			}

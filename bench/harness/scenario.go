@@ -18,6 +18,7 @@ const (
 	Fanout   Scenario = "fanout"
 	Saturate Scenario = "saturate"
 	Keyed    Scenario = "keyed"
+	Feeds    Scenario = "feeds"
 	Storm    Scenario = "storm"
 	Slow     Scenario = "slow"
 	Ingest   Scenario = "ingest"
@@ -78,6 +79,11 @@ func scenarios() []scenario {
 		{
 			Keyed, "every record is for one stream, which asks for the records of its user",
 			Spec{Rate: 20_000, Sample: 10},
+			streaming, true, (*run).fanout,
+		},
+		{
+			Feeds, "every stream is of a topic of its own, and every record for one of them",
+			Spec{Streams: 1000, Rate: 1000, Sample: 1, Settle: seconds(5), Warm: seconds(5), For: seconds(20)},
 			streaming, true, (*run).fanout,
 		},
 		{

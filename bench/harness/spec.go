@@ -36,7 +36,7 @@ type Spec struct {
 // Users is how many users the records are for, one after the other; 0: every
 // record is for everyone.
 func (s *Spec) Users() int64 {
-	if s.Scenario == Keyed {
+	if s.Scenario == Keyed || s.Scenario == Feeds {
 		return int64(s.Streams)
 	}
 	return 0
@@ -52,6 +52,15 @@ func (s *Spec) backlog() int64 {
 	default:
 		return 0
 	}
+}
+
+// Topics is how many topics there are: a user's own is the plan's topic, a hyphen
+// and the user's number. 0: the plan's topic alone.
+func (s *Spec) Topics() int64 {
+	if s.Scenario == Feeds {
+		return s.Users()
+	}
+	return 0
 }
 
 // Bounds of a specification. They are far beyond what one machine takes, and

@@ -100,6 +100,8 @@ func (g Gateway) routes(s *Setup) (path string, args []string, err error) {
 			return "", nil, err
 		}
 		return hostile.EventsPath, append([]string{"--listen-tls", "127.0.0.1:0"}, s.site.Args...), nil
+	case s.Topics() > 0:
+		path, config = "/users/{user}", topicsConfig
 	case s.Users() > 0:
 		path, config = "/users/{user}", usersConfig
 	case s.Scenario == Snapshot:
@@ -128,6 +130,13 @@ const snapshotConfig = `routes:
     start: snapshot
 `
 
+// topicsConfig is a route that gives each user the topic of their own.
+const topicsConfig = `routes:
+  - path: /users/{user}
+    topic: "%[1]s-{user}"
+    allow: ["%[1]s-*"]
+`
+
 // serving is the line of its log in which tailcast says where it listens.
 type serving struct {
 	Msg    string `json:"msg"`
@@ -149,7 +158,7 @@ func (at *serving) find(log string) error {
 // StartBroker starts a broker with the plan's topic on the processors of the
 // load, and returns its address.
 func StartBroker(s *Setup) (addr string, err error) {
-	args := []string{"bench", "broker", "--topic", s.Topic, "--partitions", strconv.Itoa(s.Partitions)}
+	args := []string{"bench", "broker", "--topic", s.Topic, "--topics", strconv.FormatInt(s.Topics(), 10), "--partitions", strconv.Itoa(s.Partitions)}
 	if s.Scenario == Snapshot {
 		args = append(args, "--compacted")
 	}
@@ -164,7 +173,7 @@ func StartBroker(s *Setup) (addr string, err error) {
 // of the load. It makes the topic, and dials, with its first order.
 func StartPublisher(s *Setup, brokers []string) (Publisher, error) {
 	p, err := s.Command(OnLoad, s.Tailcast, "bench", "publish", "--kafka-brokers", strings.Join(brokers, ","),
-		"--topic", s.Topic, "--partitions", strconv.Itoa(s.Partitions),
+		"--topic", s.Topic, "--topics", strconv.FormatInt(s.Topics(), 10), "--partitions", strconv.Itoa(s.Partitions),
 		"--users", strconv.FormatInt(s.Users(), 10), "--keys", strconv.FormatInt(s.Keys, 10),
 		"--size", strconv.Itoa(s.Size), "--codec", s.Codec)
 	if err != nil {

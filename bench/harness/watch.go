@@ -18,6 +18,10 @@ type State struct {
 	Heap       float64 `json:"heap_bytes,omitempty"`
 	Goroutines float64 `json:"goroutines,omitempty"`
 	Mallocs    float64 `json:"mallocs,omitempty"` // since it began
+	// Records and Fetches are what tailcast has read of Kafka since it began,
+	// and in how many answers of brokers.
+	Records float64 `json:"records,omitempty"`
+	Fetches float64 `json:"fetches,omitempty"`
 }
 
 // Load is what the measured part took.
@@ -113,6 +117,7 @@ func (w *watch) look(ctx context.Context) (State, error) {
 	}
 	m, err := scrape(ctx, w.metrics)
 	s.Heap, s.Goroutines, s.Mallocs = m["go_memstats_heap_alloc_bytes"], m["go_goroutines"], m["go_memstats_mallocs_total"]
+	s.Records, s.Fetches = m["tailcast_records_total"], m["tailcast_kafka_fetches_total"]
 	return s, err
 }
 

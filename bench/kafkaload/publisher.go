@@ -28,7 +28,8 @@ const (
 type Config struct {
 	Brokers    []string
 	Topic      string
-	Partitions int    // to write to, from 0
+	Topics     int64  // one for each of so many users: see Topics; 0: Topic alone
+	Partitions int    // of each topic, to write to, from 0
 	Users      int64  // records for so many users in turn, by key; 0: for everyone
 	Keys       int64  // the records of bench.Changes with so many keys, into a compacted topic that is empty; 0: those of Users
 	Size       int    // bytes of a value
@@ -40,10 +41,11 @@ type Config struct {
 // Publisher writes numbered records. It belongs to one goroutine.
 type Publisher struct {
 	cfg    Config
+	topics []string
 	client *kgo.Client
 	seq    bench.Sequence
 	keys   bench.Changes // with Config.Keys
-	made   bool          // the topic was looked after
+	made   bool          // the topics were looked after
 
 	mu    sync.Mutex // guards what follows; the producer calls back from its own goroutine
 	total bench.Published
@@ -65,9 +67,11 @@ func NewPublisher(cfg Config) (*Publisher, error) {
 	if cfg.Partitions < 1 {
 		return nil, fmt.Errorf("%d partitions: want at least 1", cfg.Partitions)
 	}
+	if cfg.Topics != 0 && cfg.Topics != cfg.Users {
+		return nil, fmt.Errorf("%d topics for %d users: want one for each", cfg.Topics, cfg.Users)
+	}
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(cfg.Brokers...),
-		kgo.DefaultProduceTopic(cfg.Topic),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerLinger(0),
 		kgo.ProducerBatchCompression(codec),
@@ -79,7 +83,7 @@ func NewPublisher(cfg Config) (*Publisher, error) {
 		return nil, err
 	}
 	return &Publisher{
-		cfg: cfg, client: client,
+		cfg: cfg, topics: Topics(cfg.Topic, cfg.Topics), client: client,
 		seq:   bench.Sequence{Partitions: cfg.Partitions, Users: cfg.Users},
 		keys:  bench.Changes{Partitions: cfg.Partitions, Keys: cfg.Keys},
 		total: bench.Published{Partitions: make([]int64, cfg.Partitions)},
@@ -118,9 +122,10 @@ func (p *Publisher) Publish(ctx context.Context, o bench.Order) bench.Published 
 
 func (p *Publisher) send(due time.Time) {
 	payload, deleted := p.next(due)
-	rec := &kgo.Record{Key: strconv.AppendInt([]byte("p"), int64(payload.Partition), 10), Partition: payload.Partition}
+	rec := &kgo.Record{Topic: p.topics[0], Key: strconv.AppendInt([]byte("p"), int64(payload.Partition), 10), Partition: payload.Partition}
 	if payload.User > 0 {
 		rec.Key = strconv.AppendInt(rec.Key[:0], payload.User, 10)
+		rec.Topic = p.topics[(payload.User-1)%int64(len(p.topics))]
 	}
 	if !deleted {
 		rec.Value = payload.Append(make([]byte, 0, p.cfg.Size), p.cfg.Size)
@@ -149,7 +154,7 @@ func (p *Publisher) acknowledged(r *kgo.Record, err error) {
 	p.total.Partitions[r.Partition]++
 }
 
-// create looks after the topic, once, and so also whether a broker answers.
+// create looks after the topics, once, and so also whether a broker answers.
 func (p *Publisher) create(ctx context.Context) error {
 	if p.made {
 		return nil
@@ -161,9 +166,14 @@ func (p *Publisher) create(ctx context.Context) error {
 		if p.cfg.Keys > 0 {
 			configs[cleanupPolicy] = new(compact)
 		}
-		_, err := kadm.NewClient(p.client).CreateTopic(ctx, int32(p.cfg.Partitions), 1, configs, p.cfg.Topic)
-		if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
-			return fmt.Errorf("create topic %s: %w", p.cfg.Topic, err)
+		made, err := kadm.NewClient(p.client).CreateTopics(ctx, int32(p.cfg.Partitions), 1, configs, p.topics...)
+		if err != nil {
+			return fmt.Errorf("create topics: %w", err)
+		}
+		for _, t := range made {
+			if t.Err != nil && !errors.Is(t.Err, kerr.TopicAlreadyExists) {
+				return fmt.Errorf("create topic %s: %w", t.Topic, t.Err)
+			}
 		}
 	}
 	if err := p.client.Ping(ctx); err != nil {

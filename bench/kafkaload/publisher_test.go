@@ -25,7 +25,7 @@ type value struct {
 // by partition.
 func publish(t *testing.T, cfg kafkaload.Config, n int, orders ...bench.Order) map[int32][]*kgo.Record {
 	t.Helper()
-	broker, err := kafkaload.OpenBroker("other", 1, false)
+	broker, err := kafkaload.OpenBroker(1, false, "other")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func (o *benchOptions) flags() *pflag.FlagSet {
 	f.StringVar(&o.clientCPU, "client-cpu", clientCPU, "processors of clients, broker and publisher")
 	f.StringSliceVar(&o.brokers, "kafka-brokers", nil, "publish to these brokers instead of one of our own")
 	f.StringVar(&o.topic, "topic", harness.Topic, "topic to publish into, made unless it exists")
-	f.StringVar(&o.url, "url", "", "streams of a server that runs: http://host:port/path, with {user} for keyed")
+	f.StringVar(&o.url, "url", "", "streams of a server that runs: http://host:port/path, with {user} for keyed and feeds")
 	f.IntSliceVar(&o.pids, "pid", nil, "processes of that server, for CPU and memory")
 	f.StringVar(&o.metrics, "metrics", "", "URL of that server's metrics, for heap and goroutines")
 	f.StringVar(&o.json, "json", "", "write the result to this file; - for the standard output, alone")

@@ -27,12 +27,13 @@ var benchProcesses = map[string]func(ctx context.Context, args []string, in io.R
 func benchBroker(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	f := pflag.NewFlagSet("broker", pflag.ContinueOnError)
 	topic := f.String("topic", harness.Topic, "topic to make")
-	partitions := f.Int("partitions", 1, "its partitions")
+	topics := f.Int64("topics", 0, "make so many, whose names go on with a hyphen and a number; 0: the topic itself")
+	partitions := f.Int("partitions", 1, "partitions of each")
 	compacted := f.Bool("compacted", false, "brokers keep the latest record of each key")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
-	broker, err := kafkaload.OpenBroker(*topic, *partitions, *compacted)
+	broker, err := kafkaload.OpenBroker(*partitions, *compacted, kafkaload.Topics(*topic, *topics)...)
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,8 @@ func benchPublish(ctx context.Context, args []string, in io.Reader, out io.Write
 	f := pflag.NewFlagSet("publish", pflag.ContinueOnError)
 	f.StringSliceVar(&cfg.Brokers, "kafka-brokers", nil, "brokers")
 	f.StringVar(&cfg.Topic, "topic", harness.Topic, "topic to write to, made unless it exists")
-	f.IntVar(&cfg.Partitions, "partitions", 1, "partitions to write to")
+	f.Int64Var(&cfg.Topics, "topics", 0, "write to so many topics, one a user, whose names go on with a hyphen and the user; 0: to the topic itself")
+	f.IntVar(&cfg.Partitions, "partitions", 1, "partitions of each to write to")
 	f.Int64Var(&cfg.Users, "users", 0, "records are for so many users in turn; 0: for everyone")
 	f.Int64Var(&cfg.Keys, "keys", 0, "records are the changes of a table of so many keys; 0: those for users")
 	f.IntVar(&cfg.Size, "size", 200, "bytes of a value")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -170,6 +171,50 @@ func BenchmarkFiltered(b *testing.B) {
 			if r.l.lagging.len() > 0 {
 				b.Fatal("a socket was full")
 			}
+		})
+	}
+}
+
+// usersBatch is how many records a wake brings: some 3 ms of 20,000 a second.
+const usersBatch = 64
+
+// BenchmarkUsers is what usersBatch records, each for another user, cost this
+// program itself: encode, label, wake, look up, write to what takes everything.
+// With their number grow the cache misses alone.
+func BenchmarkUsers(b *testing.B) {
+	for _, users := range []int{1000, 20_000} {
+		b.Run(fmt.Sprintf("users=%d", users), func(b *testing.B) {
+			null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer null.Close()
+			r := newRig(b, func(as *setup) { as.filters, as.MaxConns = filters[:1], users })
+			r.open(1)
+			for i := range users {
+				r.mute(null).get(fmt.Sprint("/key/", i))
+			}
+			recs := make([]frame.Record, usersBatch)
+			keys := make([][]byte, usersBatch)
+			value := bytes.Repeat([]byte("x"), 200)
+			rnd := rand.New(rand.NewPCG(1, 2))
+			before := r.l.counts.events
+			b.ReportAllocs()
+			for b.Loop() {
+				now := time.Now().UnixMilli()
+				for i := range recs {
+					keys[i] = strconv.AppendInt(keys[i][:0], int64(rnd.IntN(users)), 10)
+					recs[i] = frame.Record{Topic: r.topic, Time: now, Value: value, Key: keys[i], Offset: r.next[0]}
+					r.next[0]++
+				}
+				r.sink.Append(0, recs)
+				r.sink.Flush()
+				r.settle()
+			}
+			if n := r.l.counts.events - before; n != uint64(r.next[0]) {
+				b.Fatalf("%d events of %d records", n, r.next[0])
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(r.next[0]), "ns/record")
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -102,7 +103,9 @@ func (e rigLoop) Close(gc gnet.Conn) error {
 	if near.open {
 		near.open = false
 		e.r.l.OnClose(near, nil)
-		return unix.Close(near.fd)
+		if !near.shared {
+			return unix.Close(near.fd)
+		}
 	}
 	return nil
 }
@@ -116,6 +119,8 @@ type end struct {
 	fd   int
 	open bool
 	in   []byte
+
+	shared bool // fd is somebody else's
 }
 
 func (e *end) Context() any              { return e.ctx }
@@ -189,6 +194,17 @@ func (r *rig) dialThrough(e *edge) *peer {
 	r.srv.accepter.conns.Add(1)
 	r.l.OnOpen(p.near)
 	r.t.Cleanup(p.hangUp)
+	return p
+}
+
+// mute opens a connection that takes everything for next to nothing, so that
+// what is left is what the loop spends itself: to the null device, which is
+// file's.
+func (r *rig) mute(file *os.File) *peer {
+	c := &conn{}
+	p := &peer{r: r, c: c, fd: -1, near: &end{loop: r.l.el, ctx: c, fd: int(file.Fd()), open: true, shared: true}}
+	r.srv.accepter.conns.Add(1)
+	r.l.OnOpen(p.near)
 	return p
 }
 

@@ -72,7 +72,7 @@ func busy() fake {
 				Replays: Counts{"log": 40},
 			},
 			Kafka: KafkaStats{
-				Error:  "dial 127.0.0.1:9092: connection refused", Fetches: 77,
+				Error: "dial 127.0.0.1:9092: connection refused", Fetches: 77,
 				Others: OtherTopics{120, 900, 7},
 				Topics: []TopicStats{
 					{Topic: "events", Open: true, Records: 5000, Partitions: []PartitionStats{{0, 5813, 5813}, {1, 5791, 5801}, {2, 10, 9}, {3, 4, -1}}},

@@ -104,6 +104,13 @@ func (r *run) open(cfg bench.Config) (err error) {
 	if err := r.client.Open(ctx); err != nil {
 		return err
 	}
+	if r.setup.Topics() > 0 && r.target.Checks.Places {
+		r.doing("waiting for the topics", 0)
+		told := func() bool { return r.client.Result().Counts.IDBlocks >= int64(cfg.Conns) }
+		if err := r.client.RunUntil(ctx, openWithin, told); err != nil {
+			return fmt.Errorf("not every stream was told its position: %w", err)
+		}
+	}
 	r.out.Figures.set("connect_cpu_us", (r.watch.cpu()-began).Seconds()*1e6/float64(cfg.Conns))
 	settle := time.Duration(r.setup.Settle)
 	r.doing("settling", settle)

@@ -31,7 +31,7 @@ type Gateway struct {
 func (g Gateway) Target() Target {
 	return Target{
 		Name: "tailcast", Version: g.Version,
-		Checks: Checks{IDs: true, Exact: true, Resume: true, Users: true, Records: true},
+		Checks: Checks{IDs: true, Exact: true, Resume: true, Places: true, Users: true, Records: true},
 		Start:  g.start,
 	}
 }

@@ -35,6 +35,9 @@ type Checks struct {
 	Exact bool
 	// Resume: also those published while it was away.
 	Resume bool
+	// Places: a stream is told its position before its first event, and gets
+	// what is published from then on; before, its topic may not be read yet.
+	Places bool
 	// Users: streams get the records of their own user alone.
 	Users bool
 	// Records: every event with data is a record, and none is the server's own.

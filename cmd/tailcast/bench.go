@@ -128,7 +128,7 @@ func (o *benchOptions) target() harness.Target {
 	}
 	return harness.External{
 		Name: "server", URL: o.url, PIDs: o.pids, Metrics: o.metrics, Brokers: o.brokers,
-		Checks: harness.Checks{IDs: true, Exact: true, Resume: true, Users: true, Records: true},
+		Checks: harness.Checks{IDs: true, Exact: true, Resume: true, Places: true, Users: true, Records: true},
 	}.Target()
 }
 

@@ -19,8 +19,9 @@ import (
 // is applied after it. A reader that is stuck is retired, and another one goes
 // on from the same positions.
 type reader struct {
-	t  *Tail
-	cl *kgo.Client
+	t     *Tail
+	cl    *kgo.Client
+	pacer pacer // of its fetches
 
 	commands chan func()        // unbuffered but for one: the keeper waits for each
 	stop     context.CancelFunc // ends the reader's life
@@ -33,8 +34,6 @@ type reader struct {
 
 	// Owned by the reader's goroutine.
 	polls  uint64
-	polled time.Time           // when the last poll returned
-	gap    time.Duration       // least time between two polls: fetchGap
 	paused map[place]time.Time // partitions left alone after errors, and until when
 	seeks  seeks               // positions that moved in this round, for the library to follow
 	round  []*topic            // topics whose sinks may have been called since the last flush
@@ -54,7 +53,14 @@ func (s seeks) add(topic string, partition int32, to kgo.EpochOffset) {
 // newReader connects nothing yet; the library dials when it has something to do.
 func (t *Tail) newReader(ctx context.Context) (*reader, error) {
 	iso, _ := t.cfg.isolation()
+	base, stop := context.WithCancel(ctx)
+	r := &reader{
+		t: t, pacer: pacer{dial: t.dial, life: base}, base: base, stop: stop,
+		commands: make(chan func(), 1), stopped: make(chan struct{}),
+		paused: make(map[place]time.Time), seeks: make(seeks),
+	}
 	opts := append(t.clientOpts(),
+		kgo.Dialer(r.pacer.connect),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset()), // where to go on is our decision, see reconcile
 		kgo.KeepRetryableFetchErrors(),
 		kgo.KeepControlRecords(), // they move the position
@@ -69,15 +75,10 @@ func (t *Tail) newReader(ctx context.Context) (*reader, error) {
 	if t.cfg.Rack != "" {
 		opts = append(opts, kgo.Rack(t.cfg.Rack))
 	}
-	cl, err := kgo.NewClient(opts...)
-	if err != nil {
+	var err error
+	if r.cl, err = kgo.NewClient(opts...); err != nil {
+		stop()
 		return nil, err
-	}
-	base, stop := context.WithCancel(ctx)
-	r := &reader{
-		t: t, cl: cl, base: base, stop: stop,
-		commands: make(chan func(), 1), stopped: make(chan struct{}),
-		paused: make(map[place]time.Time), seeks: make(seeks),
 	}
 	r.poll, r.cancel = context.WithCancel(base)
 	go r.run()
@@ -98,9 +99,7 @@ func (r *reader) run() {
 		default:
 		}
 		timer := r.resume(time.Now())
-		pace(poll, time.Until(r.polled.Add(r.gap)))
 		fetches := r.cl.PollFetches(poll)
-		r.polled = time.Now()
 		if timer != nil {
 			timer.Stop()
 		}
@@ -111,14 +110,6 @@ func (r *reader) run() {
 		r.t.counters.polls.Add(1)
 		r.apply(fetches)
 	}
-}
-
-// fetchGap is the least time between two polls, and so between two fetches, of a
-// reader that has n partitions. The library builds each fetch from all of them,
-// 1 to 2 ms of a CPU for 1,000, and of many partitions with little to say there is
-// nearly always one with a record: they would be fetched again for each.
-func fetchGap(n int) time.Duration {
-	return min(fetchGapMax, time.Duration(max(0, n-gapFreePartitions))*fetchGapEach)
 }
 
 // nextPoll renews the poll's context once it is used up. A command is sent

@@ -62,7 +62,7 @@ func (r *reader) reconcile(v *view) {
 		reading += tp.reading()
 	}
 	t.mu.Unlock()
-	r.gap = fetchGap(reading)
+	r.pacer.follow(reading)
 
 	if len(p.purge) > 0 {
 		r.purge(p.purge)

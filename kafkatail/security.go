@@ -6,7 +6,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
@@ -14,24 +16,26 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
-// security returns the client options that encrypt and authenticate.
-func (c Config) security() ([]kgo.Opt, error) {
-	var opts []kgo.Opt
+// dialer returns how brokers are dialled.
+func (c Config) dialer() (dialFunc, error) {
+	d := &net.Dialer{Timeout: min(5*time.Second, c.Timing.Request)}
 	tc, err := c.TLS.config()
 	if err != nil {
 		return nil, err
 	}
-	if tc != nil {
-		opts = append(opts, kgo.DialTLSConfig(tc))
+	if tc == nil {
+		return d.DialContext, nil
 	}
+	return (&tls.Dialer{NetDialer: d, Config: tc}).DialContext, nil
+}
+
+// sasl returns the client options that authenticate.
+func (c Config) sasl() ([]kgo.Opt, error) {
 	m, err := c.SASL.mechanism()
-	if err != nil {
+	if err != nil || m == nil {
 		return nil, err
 	}
-	if m != nil {
-		opts = append(opts, kgo.SASL(m))
-	}
-	return opts, nil
+	return []kgo.Opt{kgo.SASL(m)}, nil
 }
 
 // mechanism returns nil where no authentication is asked for. The password is

@@ -34,6 +34,7 @@ type Tail struct {
 	cfg  Config
 	log  *slog.Logger
 	opts []kgo.Opt // of every client
+	dial dialFunc  // of every client but the reader's, which paces it
 
 	wake     chan struct{} // the keeper should look now; holds one
 	counters counters
@@ -93,13 +94,18 @@ func New(cfg Config, logger *slog.Logger) (*Tail, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	sec, err := cfg.security()
+	sasl, err := cfg.sasl()
+	if err != nil {
+		return nil, err
+	}
+	dial, err := cfg.dialer()
 	if err != nil {
 		return nil, err
 	}
 	t := &Tail{
 		cfg:    cfg,
 		log:    logger,
+		dial:   dial,
 		wake:   make(chan struct{}, 1),
 		topics: make(map[string]*topic),
 	}
@@ -107,14 +113,14 @@ func New(cfg Config, logger *slog.Logger) (*Tail, error) {
 		kgo.SeedBrokers(cfg.Brokers...),
 		kgo.ClientID(cfg.ClientID),
 		kgo.SoftwareNameAndVersion("tailcast", "1"),
-		kgo.DialTimeout(min(5*time.Second, cfg.Timing.Request)),
+		kgo.Dialer(dial),
 		kgo.BrokerMaxReadBytes(responseBytesMax),
 		kgo.MetadataMinAge(time.Second), // how fast a new leader is found
 		kgo.MetadataMaxAge(30 * time.Second),
 		kgo.RetryBackoffFn(cfg.Timing.backoff),
 		kgo.DisableClientMetrics(), // KIP-714: brokers get none of ours
 		kgo.WithLogger(libraryLog{logger}),
-	}, sec...)
+	}, sasl...)
 	t.presences.init()
 	if err := kgo.ValidateOpts(t.opts...); err != nil {
 		return nil, fmt.Errorf("kafka client: %w", err)

@@ -65,6 +65,7 @@ type Loop struct {
 	marked []*hub.Reader
 	owns   []*hub.Own
 	found  []*hub.Watch
+	finds  []find // of found, by index
 	pieces []piece
 	times  []int64
 	out    []byte // an answer, a head with its first block, re-framed events
@@ -73,7 +74,9 @@ type Loop struct {
 	path   []byte // the decoded path, then the decoded id
 	fields []byte // the CORS lines of the answer
 	idle   []*inbound
-	date   date
+
+	touched int64 // keeps the compiler from leaving out what only fills caches
+	date    date
 
 	// Written by the loop, read by others.
 	stats    stats

@@ -46,9 +46,10 @@ func (a *acked) forget(topic int) {
 	clear(a.log[laneOf(topic, 0):laneOf(topic+1, 0)])
 }
 
-// missing returns how many of them the log lacks, for another reason than that
-// they were compacted away before it was read: then it has a later one of the key.
-func (a *acked) missing(l *ledger) (have, missing int) {
+// missing returns how many of them the log has, how many were compacted away
+// before it was read, so that it has a later one of the key, and how many it
+// lacks for another reason.
+func (a *acked) missing(l *ledger) (have, gone, missing int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for p := range a.log {
@@ -62,10 +63,12 @@ func (a *acked) missing(l *ledger) (have, missing int) {
 				have++
 			case !l.run.o.compacted || last[g.key] <= g.offset:
 				missing++
+			default:
+				gone++
 			}
 		}
 	}
-	return have, missing
+	return have, gone, missing
 }
 
 // maker makes records no two of which are equal. One goroutine.

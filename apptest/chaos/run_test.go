@@ -503,13 +503,16 @@ func (r *run) compare() {
 	if failed > 0 {
 		t.Errorf("%d clients object", failed)
 	}
-	have, missing := r.acked.missing(&r.ledger)
+	have, gone, missing := r.acked.missing(&r.ledger)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, what := range slices.Sorted(maps.Keys(r.counts)) {
 		t.Logf("%8d  %s", r.counts[what], what)
 	}
 	t.Logf("%8d  records in the log (%d confirmed ones among them, %d of unknown fate)", records, have, r.acked.bad)
+	if r.o.compacted {
+		t.Logf("%8d  confirmed ones compacted away before the log was read", gone)
+	}
 	t.Logf("%8d  records compared, of %d clients", compared, len(r.clients))
 	if packed > 0 {
 		t.Logf("%8d  ids of the second form", packed)

@@ -23,13 +23,14 @@ var rooms = map[string]struct {
 	"hub":                {may: []string{"tailcast/frame", "tailcast/internal/jsonfield"}, not: []string{"net", "net/http", "os", "syscall"}},
 	"loop": {
 		may: []string{
-			"tailcast/http1", "tailcast/route", "tailcast/hub", "tailcast/frame", "tailcast/auth",
+			"tailcast/http1", "tailcast/route", "tailcast/hub", "tailcast/frame", "tailcast/auth", "tailcast/internal/share",
 			"github.com/panjf2000/gnet/v2", "github.com/pires/go-proxyproto", "github.com/valyala/bytebufferpool", "golang.org/x/sys/unix",
 		},
 		not: []string{"net/http"},
 	},
-	"auth":            {may: []string{"tailcast/http1", "github.com/golang-jwt/jwt/v5", "github.com/MicahParks/"}},
-	"static":          {},
+	"auth":            {may: []string{"tailcast/http1", "tailcast/internal/share", "github.com/golang-jwt/jwt/v5", "github.com/MicahParks/"}},
+	"static":          {may: []string{"tailcast/internal/share"}},
+	"internal/share":  {},
 	"certs":           {not: []string{"net", "net/http"}},
 	"kafkatail":       {may: []string{"tailcast/hub", "tailcast/frame", "github.com/twmb/franz-go"}, not: []string{"net/http"}},
 	"config":          {may: []string{"tailcast/route", "tailcast/frame", "tailcast/auth", "github.com/goccy/go-yaml", "github.com/spf13/pflag"}, not: []string{"net/http"}},

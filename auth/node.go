@@ -8,9 +8,10 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
-	"runtime"
 	"sync"
 	"time"
+
+	"tailcast/internal/share"
 )
 
 // Config is what the guards of a node share.
@@ -153,7 +154,7 @@ func (n *Node) fileOf(path string, secret bool) (*keyring, error) {
 // Run checks tokens and keeps keys fresh until ctx ends.
 func (n *Node) Run(ctx context.Context) {
 	var wg sync.WaitGroup
-	for range workers() {
+	for range share.Aside() {
 		wg.Go(n.pool.work)
 	}
 	for _, r := range n.rings {
@@ -171,10 +172,6 @@ func (n *Node) Run(ctx context.Context) {
 	}
 	n.client.CloseIdleConnections()
 }
-
-// workers is how many check signatures: half of the processors, so that a flood
-// of tokens leaves the loops the other half.
-func workers() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
 // Ready says which issuer's keys are missing.
 func (n *Node) Ready() error {

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"tailcast/http1"
+	"tailcast/internal/share"
 )
 
 // handshakesMax bounds the TLS handshakes under way: as many goroutines, of
@@ -52,7 +52,7 @@ var (
 )
 
 func newHandshakes(a *accepter) *handshakes {
-	return &handshakes{accepter: a, cpus: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+	return &handshakes{accepter: a, cpus: make(chan struct{}, share.Aside())}
 }
 
 // begin begins the handshake of a connection. One accepter calls it.

@@ -3,19 +3,23 @@ package static
 import (
 	"net"
 	"sync"
+	"sync/atomic"
+
+	"tailcast/internal/share"
 )
 
 // queue is a listener whose connections are put into it.
 type queue struct {
 	in     chan net.Conn
 	places chan struct{} // one is taken for each connection until it is closed
+	cpus   chan struct{} // one is taken for each connection that computes
 
 	once sync.Once
 	done chan struct{}
 }
 
 func newQueue() *queue {
-	return &queue{in: make(chan net.Conn, connsMax), places: make(chan struct{}, connsMax), done: make(chan struct{})}
+	return &queue{in: make(chan net.Conn, connsMax), places: make(chan struct{}, connsMax), cpus: make(chan struct{}, share.Aside()), done: make(chan struct{})}
 }
 
 // put offers a connection; false when there is no place for it.
@@ -57,15 +61,49 @@ func (q *queue) Close() error {
 // Addr implements net.Listener.
 func (q *queue) Addr() net.Addr { return &net.UnixAddr{Name: "static", Net: "unix"} }
 
-// placed is a connection that has a place.
+// placed is a connection that has a place. Its goroutine of net/http gives its
+// CPU away while it waits for the client, so that a crowd that asks for files
+// does not keep loops from computing.
 type placed struct {
 	net.Conn
-	queue *queue
-	once  sync.Once
+	queue     *queue
+	once      sync.Once
+	computing atomic.Bool
+}
+
+// Read implements net.Conn. A read of one byte is how net/http looks out for the
+// client's end, on a goroutine beside a handler; it computes nothing.
+func (p *placed) Read(b []byte) (int, error) {
+	if len(b) == 1 {
+		return p.Conn.Read(b)
+	}
+	p.rest()
+	defer p.compute()
+	return p.Conn.Read(b)
+}
+
+// Write implements net.Conn.
+func (p *placed) Write(b []byte) (int, error) {
+	p.rest()
+	defer p.compute()
+	return p.Conn.Write(b)
+}
+
+// compute waits for a CPU: those who have one wait for nobody.
+func (p *placed) compute() {
+	p.queue.cpus <- struct{}{}
+	p.computing.Store(true)
+}
+
+func (p *placed) rest() {
+	if p.computing.CompareAndSwap(true, false) {
+		<-p.queue.cpus
+	}
 }
 
 // Close implements net.Conn.
 func (p *placed) Close() error {
+	p.rest()
 	p.leave()
 	return p.Conn.Close()
 }

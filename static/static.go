@@ -157,6 +157,7 @@ func (s *Server) back(w http.ResponseWriter, r *http.Request) bool {
 	}
 	behind, _ := rw.Peek(rw.Reader.Buffered()) // in memory, it can't fail
 	p := c.(*placed)
+	p.rest()
 	p.leave()
 	s.cfg.Back(p.Conn, slices.Concat(head(r, len(body)), body, behind))
 	return true

@@ -233,3 +233,31 @@ func TestOpenErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestComputing: clients that don't read what they asked for, or say nothing,
+// keep nobody's CPU, and the end of a connection gives it back.
+func TestComputing(t *testing.T) {
+	s := open(t)
+	for range 2 * cap(s.queue.cpus) {
+		slow, _ := s.conn()
+		if _, err := fmt.Fprint(slow, "GET /big.txt HTTP/1.1\r\nHost: gw.test\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		s.conn()
+	}
+	for range 3 {
+		c, r := s.conn()
+		for range 3 {
+			if res, body := s.ask(c, r, "GET /app.js"); res.StatusCode != 200 || !strings.HasPrefix(body, "let a") {
+				t.Errorf("%d %q", res.StatusCode, body)
+			}
+		}
+		c.Close()
+	}
+	c, _ := s.conn()
+	if _, err := fmt.Fprint(c, "GET /events HTTP/1.1\r\nHost: gw.test\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-s.back
+	testkit.Eventually(t, 20*time.Second, "all CPUs to be free", func() bool { return len(s.queue.cpus) == 0 })
+}

@@ -24,7 +24,7 @@ const (
 
 // What an attack may do at most to honest streams and to the server.
 const (
-	slowerMax   = 1.5 // p99 under attack, as a multiple of that before
+	slowerMax   = 1.5 // p99 under attack, as a multiple of that before; see judge
 	slowerLeast = 1.0 // milliseconds; a difference below is not the attack's
 	growthMax   = 64 << 20
 )
@@ -183,7 +183,12 @@ func (r *run) attacked(by *Orders, a *hostile.Attack) (out Attack, err error) {
 	if ended > 0 {
 		r.out.fault("%s: %d honest streams were ended", a.Name, ended)
 	}
-	out.judge(ended, after.Faults()-before.Faults())
+	switch faults := after.Faults() - before.Faults(); {
+	case ended > 0:
+		out.Broke = fmt.Sprintf("%d streams ended", ended)
+	case faults > 0:
+		out.Broke = fmt.Sprintf("%d faults in streams", faults)
+	}
 	return out, r.calm(a.Name)
 }
 
@@ -207,15 +212,17 @@ func (r *run) seen(what string, d time.Duration) (Seen, error) {
 	}, err
 }
 
-// judge says what an attack did that none may do: it ended honest streams, or
-// there were faults in them, they were slower, or the server larger.
-func (a *Attack) judge(ended, faults int64) {
-	before, during := a.Before.LatencyMS.P99, a.During.LatencyMS.P99
+// judge says whether streams were slower under an attack than they may be, or the
+// server larger. The p99 of some seconds with a hundred records is that of the
+// worst record, and differs by half from one look to the next: usual is that in
+// the middle of all looks before attacks, which counts if it is more than the
+// attack's own.
+func (a *Attack) judge(usual float64) {
+	before, during := max(a.Before.LatencyMS.P99, usual), a.During.LatencyMS.P99
 	switch {
-	case ended > 0:
-		a.Broke = fmt.Sprintf("%d streams ended", ended)
-	case faults > 0:
-		a.Broke = fmt.Sprintf("%d faults in streams", faults)
+	case a.Broke != "":
+	case a.During.LatencyMS.Samples == 0:
+		a.Broke = "nothing came"
 	case during > before*slowerMax && during-before > slowerLeast:
 		a.Broke = "p99"
 	case a.During.RSS-a.Before.RSS > growthMax:
@@ -239,19 +246,26 @@ func (r *run) calm(behind string) error {
 	return err
 }
 
-// sumUpAttacks makes figures of what was seen of all attacks.
+// sumUpAttacks judges the attacks and makes figures of what was seen of all.
 func (r *run) sumUpAttacks() {
-	held, slower, growth := 0, 0.0, int64(0)
+	var all []float64
 	for _, a := range r.out.Attacks {
-		if a.Broke == "" {
+		all = append(all, a.Before.LatencyMS.P99)
+	}
+	usual := spread(all).Median
+	held, slower, growth := 0, 0.0, int64(0)
+	for i := range r.out.Attacks {
+		a := &r.out.Attacks[i]
+		if a.judge(usual); a.Broke == "" {
 			held++
 		}
-		if a.Before.LatencyMS.P99 > 0 {
-			slower = max(slower, a.During.LatencyMS.P99/a.Before.LatencyMS.P99)
+		if usual > 0 {
+			slower = max(slower, a.During.LatencyMS.P99/usual)
 		}
 		growth = max(growth, a.During.RSS-a.Before.RSS)
 	}
 	f := &r.out.Figures
+	f.set("usual_p99_ms", usual)
 	f.set("attacks", float64(len(r.out.Attacks)))
 	f.set("attacks_held", float64(held))
 	f.set("attack_p99_ratio", slower)

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -90,7 +91,7 @@ func (a *Attack) Run(ctx context.Context, at Target, n int, d time.Duration) Mad
 			for ctx.Err() == nil {
 				made, err := a.once(ctx, by)
 				count.Add(int64(made))
-				if errors.Is(err, errNoConnection) && ctx.Err() == nil {
+				if errors.Is(err, errNoConnection) && !errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
 					failed.Add(1)
 					pause(ctx, noConnectionPause)
 				}

@@ -21,6 +21,7 @@ import (
 	"tailcast/certs"
 	"tailcast/config"
 	"tailcast/hub"
+	"tailcast/internal/share"
 	"tailcast/kafkatail"
 	"tailcast/loop"
 	"tailcast/route"
@@ -69,7 +70,7 @@ func open(cfg *config.Config, log *slog.Logger, pages func(streams string) http.
 		return nil, err
 	}
 	lcfg := loopConfig(cfg, log)
-	spareProcessor(lcfg.Loops)
+	share.Reserve(lcfg.Loops)
 	if cfg.ListenTLS != "" {
 		if g.certs, err = certs.Open(certsConfig(cfg, log)); err != nil {
 			return nil, err
@@ -297,17 +298,6 @@ func (g *gateway) drain() {
 	g.loops.Stop(hurry)
 	files.Wait()
 	g.log.Info("stopped")
-}
-
-// spareProcessor gives Go one processor more than there are loops. A loop that
-// waits in epoll_wait keeps its processor, as in any system call, until the
-// runtime's monitor takes it away, which on a quiet node looks every 10 ms: as
-// long as a record from the broker would lie unread. GOMAXPROCS in the
-// environment is left as it is.
-func spareProcessor(loops int) {
-	if os.Getenv("GOMAXPROCS") == "" && runtime.GOMAXPROCS(0) <= loops {
-		runtime.GOMAXPROCS(loops + 1)
-	}
 }
 
 func loopConfig(cfg *config.Config, log *slog.Logger) loop.Config {

@@ -1,0 +1,29 @@
+// Package share says how a gateway's processors are shared out between its event
+// loops and what computes beside them.
+package share
+
+import (
+	"os"
+	"runtime"
+)
+
+// spare is how many processors Go has more than there are loops. A loop that
+// waits in epoll_wait keeps its processor, as in any system call, until the
+// runtime's monitor takes it away, which on a quiet node looks every 10 ms: as
+// long as a record from the broker would lie unread. And when it is taken away,
+// a loop that has something to do again finds none while others compute on all
+// of them: one for the records, and one for those that Aside is for.
+const spare = 2
+
+// Reserve gives Go as many processors as the loops need. GOMAXPROCS in the
+// environment is left as it is.
+func Reserve(loops int) {
+	if os.Getenv("GOMAXPROCS") == "" && runtime.GOMAXPROCS(0) < loops+spare {
+		runtime.GOMAXPROCS(loops + spare)
+	}
+}
+
+// Aside is how many goroutines may compute at a time for one kind of work that
+// strangers ask for beside the streams (handshakes, tokens, files): half of the
+// processors, so that a flood of it leaves the loops the other half.
+func Aside() int { return max(1, (runtime.GOMAXPROCS(0)-spare)/2) }

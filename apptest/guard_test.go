@@ -333,7 +333,7 @@ func TestIssuerAway(t *testing.T) {
 		c := testkit.Open(t, s.Addr, "/events", bearer(token))
 		err := c.End(t, patience)
 		retry, _ := c.Stream.Parser.Retry()
-		if c.Stream.Head.StatusCode != 200 || err != io.EOF || !c.Stream.Chunks.Done || retry < 5000 || retry > 15000 {
+		if c.Stream.Head.StatusCode != http.StatusOK || err != io.EOF || !c.Stream.Chunks.Done || retry < 5000 || retry > 15000 {
 			t.Errorf("without its key a token is answered by %q, %v", c.Raw, err)
 		}
 	}

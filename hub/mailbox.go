@@ -15,7 +15,8 @@ type Mailbox struct {
 	mu    sync.Mutex
 	dirty []*Reader // at most one entry a feed
 	owns  []*Own    // personal streams whose history is there
-	// wake was called when the two became non-empty.
+	// wake was called when either became non-empty: the loop takes one after
+	// the other, and may have passed the first when something comes into it.
 }
 
 // NewMailbox returns the mailbox of one loop. wake makes the loop take a turn
@@ -49,7 +50,7 @@ func (m *Mailbox) mark(r *Reader) {
 		return
 	}
 	m.mu.Lock()
-	first := len(m.dirty)+len(m.owns) == 0
+	first := len(m.dirty) == 0
 	m.dirty = append(m.dirty, r)
 	m.mu.Unlock()
 	if first {
@@ -60,7 +61,7 @@ func (m *Mailbox) mark(r *Reader) {
 // own tells the loop that a personal stream can go on. Safe from any goroutine.
 func (m *Mailbox) own(o *Own) {
 	m.mu.Lock()
-	first := len(m.dirty)+len(m.owns) == 0
+	first := len(m.owns) == 0
 	m.owns = append(m.owns, o)
 	m.mu.Unlock()
 	if first {

@@ -77,6 +77,32 @@ func TestWakeOnceWhileNotEmpty(t *testing.T) {
 	}
 }
 
+// TestMarkBetweenTheTakes: a feed is marked when the loop has taken the readers
+// and is about to take the personal streams. Nothing else may come for long, so
+// it is woken.
+func TestMarkBetweenTheTakes(t *testing.T) {
+	g := newRig(t, testOptions, "a")
+	g.sinks[0].Open(topicID(1), nil)
+	g.box.Take(nil)
+	g.box.own(&Own{})
+	if g.wakes != 2 {
+		t.Fatalf("%d wakes, want 2", g.wakes)
+	}
+	if got := g.box.Take(nil); len(got) != 0 {
+		t.Fatalf("took %v", got)
+	}
+	produce(g.sinks[0], 0, 0, 1)
+	if got := g.box.TakeOwn(nil); len(got) != 1 {
+		t.Fatalf("took %v", got)
+	}
+	if g.wakes != 3 {
+		t.Errorf("%d wakes, want 3: nobody looks at what is new", g.wakes)
+	}
+	if got := g.box.Take(nil); len(got) != 1 {
+		t.Errorf("then took %v", got)
+	}
+}
+
 func TestMarksOnlyLoopsThatRead(t *testing.T) {
 	one, two := newTestLoop(), newTestLoop()
 	h := New(testOptions, []*Mailbox{one.box, two.box})

@@ -107,6 +107,14 @@ type waiter struct {
 	from int64
 }
 
+// deserted forgets the streams that have ended meanwhile, and reports whether
+// nobody waits any more: what can't be read now, or ever, is tried for as long as
+// somebody wants it. replays.mu must be held.
+func (fl *flight) deserted() bool {
+	fl.waiters = slices.DeleteFunc(fl.waiters, func(w waiter) bool { return w.own.closed })
+	return len(fl.waiters) == 0
+}
+
 // boundsKey is a question about the partitions of a topic.
 type boundsKey struct {
 	topic string
@@ -196,6 +204,10 @@ func (rp *replays) want(fl *flight) {
 func (rp *replays) fill() {
 	for rp.running && rp.active < rp.max && len(rp.queue) > 0 {
 		fl := rp.pick()
+		if fl.deserted() {
+			delete(rp.flights, fl.key)
+			continue
+		}
 		rp.active++
 		rp.wg.Go(func() { rp.fly(fl) })
 	}
@@ -339,7 +351,7 @@ func (rp *replays) extents(o *Own, key boundsKey) {
 	}
 }
 
-// ask asks until everybody who waits has an answer. Who comes while a question
+// ask asks until everybody who waits has an answer, or nobody waits. Who comes while a question
 // is under way waits for the next one: an answer must not be older than the
 // question it is for.
 func (rp *replays) ask(key boundsKey) {
@@ -347,7 +359,7 @@ func (rp *replays) ask(key boundsKey) {
 	for tries := 0; rp.ctx.Err() == nil; {
 		rp.mu.Lock()
 		b := rp.bounds[key]
-		waiters = append(waiters, b.waiters...)
+		waiters = slices.DeleteFunc(append(waiters, b.waiters...), func(o *Own) bool { return o.closed })
 		b.waiters = nil
 		if len(waiters) == 0 {
 			delete(rp.bounds, key)

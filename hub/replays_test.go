@@ -1,0 +1,87 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tailcast/frame"
+	"tailcast/internal/testkit"
+)
+
+// faulty is a history that fails as a test wants.
+type faulty struct {
+	read, bounds func() error // nil: they succeed
+	reads, asks  atomic.Int64
+}
+
+func (h *faulty) Read(_ context.Context, _ string, _ frame.TopicID, p int32, from int64, each func(*frame.Record)) (Span, error) {
+	h.reads.Add(1)
+	if h.read != nil {
+		if err := h.read(); err != nil {
+			return Span{}, err
+		}
+	}
+	r := record(p, from)
+	each(&r)
+	return Span{Start: from, Next: from + 1, Bytes: 1}, nil
+}
+
+func (h *faulty) Bounds(context.Context, string, frame.TopicID) ([]Bound, error) {
+	h.asks.Add(1)
+	if h.bounds != nil {
+		if err := h.bounds(); err != nil {
+			return nil, err
+		}
+	}
+	return []Bound{{0, 0, 100}}, nil
+}
+
+func (h *faulty) Since(ctx context.Context, topic string, id frame.TopicID, _ int64) ([]Bound, error) {
+	return h.Bounds(ctx, topic, id)
+}
+
+func (h *faulty) Cleanup(context.Context, string) (Cleanup, error) { return Cleanup{}, nil }
+
+// before is a feed whose log begins at 100, in front of a history.
+func before(t *testing.T, h History) *rig {
+	t.Helper()
+	opts := testOptions
+	opts.History, opts.Replays, opts.ReplayMax, opts.ReplayScan = h, 1, 1000, 1<<20
+	g := newRig(t, opts, "t")
+	ctx, cancel := context.WithCancel(t.Context())
+	g.hub.replays.start(ctx)
+	t.Cleanup(func() { cancel(); g.hub.replays.stop() })
+	g.sinks[0].Open(topicID(1), parts(100))
+	return g
+}
+
+// TestNobodyWaits: what can't be read, or asked, is not tried any more when the
+// streams that wanted it have ended: the topic may be gone for good, and a slot
+// is for those who are here.
+func TestNobodyWaits(t *testing.T) {
+	away := func() error { return errors.New("no broker answers") }
+	for name, h := range map[string]*faulty{"records": {read: away}, "bounds": {bounds: away}} {
+		t.Run(name, func(t *testing.T) {
+			g := before(t, h)
+			at, _ := g.resume("v1:0-89" + tagOf("t", 1))
+			if at.Own == nil {
+				t.Fatalf("placed at %+v", at)
+			}
+			tried := func() bool { return h.reads.Load() > 1 || name == "bounds" && h.asks.Load() > 1 }
+			testkit.Eventually(t, 20*time.Second, "it is tried twice", func() bool {
+				_, _ = at.Own.Step(nil, 1<<20, time.Unix(1000, 0))
+				return tried()
+			})
+			at.Own.Close()
+			rp := &g.hub.replays
+			testkit.Eventually(t, 20*time.Second, "nothing is wanted any more", func() bool {
+				rp.mu.Lock()
+				defer rp.mu.Unlock()
+				return len(rp.flights)+len(rp.queue)+len(rp.bounds)+rp.active == 0
+			})
+		})
+	}
+}

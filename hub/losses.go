@@ -47,7 +47,7 @@ func (o *Own) takeLosses(dst []byte) []byte {
 		l := &f.losses[len(f.losses)-missed]
 		o.lossN++
 		o.keys.entered = false
-		o.blocked, o.known = false, 0
+		o.blocked, o.known = time.Time{}, 0
 		dst = o.take(dst, l)
 	}
 	return dst
@@ -134,15 +134,17 @@ func (o *Own) bounded(got *extents, now time.Time) {
 	defer f.mu.Unlock()
 	if o.starting {
 		o.starting = false
-		if o.blocked = got.err != nil; !o.blocked {
-			o.started(got.bounds, now)
+		if got.err != nil {
+			o.blocked = now.Add(blockedFor)
+			return
 		}
+		o.started(got.bounds, now)
 		return
 	}
 	checking := o.checking.has(o.asked)
 	o.checking = o.checking.without(o.asked)
 	if got.err != nil {
-		o.blocked = true
+		o.blocked = now.Add(blockedFor)
 		return
 	}
 	o.known = o.known.with(o.asked)
@@ -256,13 +258,13 @@ func (o *Own) begin(bounds []Bound) {
 }
 
 // failed applies a read that can't succeed.
-func (o *Own) failed(dst []byte, why failure) []byte {
+func (o *Own) failed(dst []byte, why failure, now time.Time) []byte {
 	f := o.r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var gone *ExpiredError
 	if !errors.As(why.err, &gone) {
-		o.blocked = true
+		o.blocked = now.Add(blockedFor)
 		return dst
 	}
 	next := o.ids.Next(why.group, why.partition)

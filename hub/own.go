@@ -18,6 +18,10 @@ const (
 	// lossesMax bounds the losses a feed remembers for personal streams that
 	// have not taken note of them yet; they look twice a second.
 	lossesMax = 16
+	// blockedFor is how long a stream waits for the tail when the brokers say that
+	// its topic is another one. The tail says so within a few seconds; or it never
+	// does, because one broker was behind the others.
+	blockedFor = 5 * time.Second
 	// ownLooksMax bounds the records that a filtered stream passes over in one
 	// Step, some of them under the feed's lock.
 	ownLooksMax = 2048
@@ -52,7 +56,7 @@ type Own struct {
 	begun      bool      // and that a topic begins anew
 	untold     bool      // no id says yet where it goes on
 	notices    []notice  // resyncs to be told with it
-	blocked    bool      // a topic is another one by now: the tail will say so
+	blocked    time.Time // a topic is another one by now: nothing is asked before, unless the tail says so
 	aheadSince time.Time // since when a partition is ahead of this node; zero: none is
 	delivered  int64     // records from history
 	scanned    int64     // bytes of history read for it, as fetched
@@ -158,15 +162,16 @@ func (o *Own) step(dst []byte, limit int, now time.Time) ([]byte, OwnState) {
 			o.bounded(got, now)
 		}
 		if failed.err != nil {
-			dst = o.failed(dst, failed)
+			dst = o.failed(dst, failed, now)
 		}
 		if reading {
 			return dst, OwnReading
 		}
 		dst = o.takeLosses(dst)
-		if o.blocked {
+		if now.Before(o.blocked) {
 			return dst, OwnIdle
 		}
+		o.blocked = time.Time{}
 		if g, ok := o.question(now); ok {
 			if o.r.feed.hub.opts.History == nil {
 				return o.giveUp(dst), OwnMore

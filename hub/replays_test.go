@@ -3,6 +3,8 @@ package hub
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -82,6 +84,47 @@ func TestNobodyWaits(t *testing.T) {
 				defer rp.mu.Unlock()
 				return len(rp.flights)+len(rp.queue)+len(rp.bounds)+rp.active == 0
 			})
+		})
+	}
+}
+
+// TestTopicSeemedRecreated: one broker says that the topic is another one, which
+// is not so: the tail, which asks others, never says it. The stream goes on.
+func TestTopicSeemedRecreated(t *testing.T) {
+	once := func() func() error {
+		var told atomic.Bool
+		return func() error {
+			if told.Swap(true) {
+				return nil
+			}
+			return fmt.Errorf("list: %w", ErrRecreated)
+		}
+	}
+	for name, h := range map[string]*faulty{"records": {read: once()}, "bounds": {bounds: once()}} {
+		t.Run(name, func(t *testing.T) {
+			g := before(t, h)
+			at, _ := g.resume("v1:0-97" + tagOf("t", 1))
+			defer at.Own.Close()
+			var got []byte
+			now := time.Unix(1000, 0)
+			testkit.Eventually(t, 20*time.Second, "the stream goes on", func() bool {
+				b, state := at.Own.Step(nil, 1<<20, now)
+				got = append(got, b...)
+				if state == OwnIdle {
+					now = now.Add(time.Second)
+				}
+				return state == OwnShared
+			})
+			if waited := now.Sub(time.Unix(1000, 0)); waited < blockedFor || waited > 2*blockedFor {
+				t.Errorf("it waited for %v", waited)
+			}
+			var data []string
+			for _, e := range events(t, got) {
+				data = append(data, e.Data)
+			}
+			if got := strings.Join(data, " "); got != "0/98 0/99" {
+				t.Errorf("got %s", got)
+			}
 		})
 	}
 }

@@ -78,7 +78,7 @@ func (o *Own) Current() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	_, ask := f.toAsk(o.ids.Position())
-	return !ask && !o.lacksMore() && !o.blocked && !o.untold && o.recreated == 0
+	return !ask && !o.lacksMore() && o.blocked.IsZero() && !o.untold && o.recreated == 0
 }
 
 // notice is a resync event that a stream has still to be told.

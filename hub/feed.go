@@ -83,6 +83,7 @@ type topic struct {
 	id      frame.TopicID
 	tag     frame.Tag
 	open    bool
+	cuts    int     // how often its log was cut: the same offsets were other records before
 	byParts []int32 // partition to its place in Feed.parts; -1: not known
 }
 

@@ -117,7 +117,7 @@ func (f *Feed) newLoad() (*keyLoad, bool) {
 		panic("BUG: hub: a feed's format is not one: " + err.Error())
 	}
 	return &keyLoad{
-		f: f, round: k.round, part: i, key: chunkKey{f, p.group, t.id, p.id}, topic: t.name,
+		f: f, round: k.round, part: i, key: chunkKey{f, p.group, t.id, t.cuts, p.id}, topic: t.name,
 		enc: enc, labeler: lb, table: newKeyTable(), trusted: frame.Unknown,
 	}, true
 }

@@ -290,7 +290,7 @@ func (o *Own) lacksLocked() (backlog, bool) {
 		from := o.ids.Next(p.group, p.id)
 		if from != frame.Unknown && from < base {
 			t := &f.topics[p.group]
-			return backlog{chunkKey{f, p.group, t.id, p.id}, t.name, from, base}, true
+			return backlog{chunkKey{f, p.group, t.id, t.cuts, p.id}, t.name, from, base}, true
 		}
 	}
 	return backlog{}, false

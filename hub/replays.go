@@ -31,6 +31,7 @@ type chunkKey struct {
 	feed      *Feed
 	group     int
 	id        frame.TopicID
+	cuts      int // topic.cuts when it was wanted
 	partition int32
 }
 

@@ -128,3 +128,32 @@ func TestTopicSeemedRecreated(t *testing.T) {
 		})
 	}
 }
+
+// TestHistoryIsReadAnewBehindACut: what was read of a partition before its log
+// was cut is not for those who come behind that: the same offsets are other
+// records now.
+func TestHistoryIsReadAnewBehindACut(t *testing.T) {
+	s := withBrokers(t, 30)
+	from := "v1:0-95.1-204" + tagOf("a", 1) + "," + tagOf("b", 2) + "," + tagOf("c", 3)
+	values := func() string {
+		var all []string
+		for _, e := range s.all(from) {
+			all = append(all, strings.TrimPrefix(e.Data, "a/0/"))
+		}
+		return strings.Join(all, " ")
+	}
+	if got := values(); got != "96 97 98 99 100 101 102 103 104" {
+		t.Fatalf("got %s", got)
+	}
+	s.brokers.mu.Lock()
+	s.brokers.ends["a"][0], s.brokers.word = 98, "'"
+	s.brokers.mu.Unlock()
+	s.sinks[0].Lost(frame.Truncated, []frame.Range{{Topic: "a", Partition: 0, From: 98, To: 104}}, []frame.Partition{{ID: 0, Next: 98}})
+	s.produce(0, 0, 6)
+	// Another partition's loss: the log holds nothing of this one any more.
+	s.sinks[0].Lost(frame.Expired, []frame.Range{{Topic: "a", Partition: 1, From: 205, To: 209}}, []frame.Partition{{ID: 1, Next: 210}})
+	from = strings.Replace(from, "1-204", "1-209", 1)
+	if got := values(); got != "96' 97' 98' 99' 100' 101' 102' 103'" {
+		t.Errorf("then got %s", got)
+	}
+}

@@ -23,6 +23,8 @@ type brokers struct {
 	ends  map[string][]int64
 	start map[string][]int64
 	asked map[string]int // questions for bounds, by topic
+	word  string         // that values end in, now
+	since int64          // the time that was asked for last
 }
 
 func (b *brokers) Read(_ context.Context, topic string, id frame.TopicID, partition int32, from int64, each func(*frame.Record)) (Span, error) {
@@ -36,7 +38,7 @@ func (b *brokers) Read(_ context.Context, topic string, id frame.TopicID, partit
 	}
 	to := min(from+7, b.ends[topic][partition])
 	for o := from; o < to; o++ {
-		each(&frame.Record{Topic: topic, Partition: partition, Offset: o, Key: severalKey(o), Value: fmt.Appendf(nil, "%s/%d/%d", topic, partition, o)})
+		each(&frame.Record{Topic: topic, Partition: partition, Offset: o, Key: severalKey(o), Value: fmt.Appendf(nil, "%s/%d/%d%s", topic, partition, o, b.word)})
 	}
 	return Span{Start: from, Next: to, Bytes: int(to - from)}, nil
 }
@@ -58,6 +60,9 @@ func (b *brokers) Bounds(_ context.Context, topic string, id frame.TopicID) ([]B
 // Since takes an offset for a record's time.
 func (b *brokers) Since(ctx context.Context, topic string, id frame.TopicID, millis int64) ([]Bound, error) {
 	all, err := b.Bounds(ctx, topic, id)
+	b.mu.Lock()
+	b.since = millis
+	b.mu.Unlock()
 	for i := range all {
 		all[i].Start = min(max(all[i].Start, millis), all[i].End)
 	}
@@ -104,7 +109,7 @@ func (s *several) produce(topic int, partition int32, n int) {
 	s.brokers.mu.Unlock()
 	for o := from; o < from+int64(n); o++ {
 		s.sinks[topic].Append(partition, []frame.Record{{
-			Topic: name, Partition: partition, Offset: o, Key: severalKey(o), Value: fmt.Appendf(nil, "%s/%d/%d", name, partition, o),
+			Topic: name, Partition: partition, Offset: o, Key: severalKey(o), Value: fmt.Appendf(nil, "%s/%d/%d%s", name, partition, o, s.brokers.word),
 		}})
 	}
 	s.sinks[topic].Flush()

@@ -166,6 +166,9 @@ func (s *sink) Lost(reason frame.Reason, lost []frame.Range, parts []frame.Parti
 	if f.ended {
 		return
 	}
+	if reason == frame.Truncated {
+		f.topics[s.group].cuts++
+	}
 	for _, p := range parts {
 		if i := f.part(s.group, p.ID); i >= 0 {
 			f.parts[i].next = p.Next

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -164,7 +165,9 @@ func (o *Own) bounded(got *extents, now time.Time) {
 			o.ids.Advance(o.asked, b.Partition, b.Start)
 		case checking && next > max(b.End, o.node(b)):
 			o.cut = append(o.cut, frame.Range{Topic: name, Partition: b.Partition, From: b.End, To: next - 1})
-			o.ids.Advance(o.asked, b.Partition, o.node(b))
+			// Not where this node is if that is before the end: what lies
+			// between the two was delivered.
+			o.ids.Advance(o.asked, b.Partition, max(b.End, o.node(b)))
 		}
 	}
 	if checking {
@@ -277,6 +280,28 @@ func (o *Own) failed(dst []byte, why failure, now time.Time) []byte {
 	}})
 }
 
+// atEnd returns where this node is, but for partitions in which the stream is
+// ahead of it: what it had is not sent again. The feed's mutex must be held.
+func (o *Own) atEnd() frame.Position {
+	f := o.r.feed
+	pos := f.position()
+	for g, own := range o.ids.Position() {
+		parts := &pos[g].Parts
+		for _, p := range own.Parts {
+			if i := f.part(g, p.ID); p.Next == frame.Unknown || i >= 0 && p.Next <= f.parts[i].next {
+				continue
+			}
+			k, ok := slices.BinarySearchFunc(*parts, p.ID, func(q frame.Partition, id int32) int { return cmp.Compare(q.ID, id) })
+			if ok {
+				(*parts)[k] = p
+			} else {
+				*parts = slices.Insert(*parts, k, p)
+			}
+		}
+	}
+	return pos
+}
+
 // tooFar ends a resume that is larger than one may be: the stream goes on
 // where this node is.
 func (o *Own) tooFar(dst []byte) []byte {
@@ -293,7 +318,7 @@ func (o *Own) tooFar(dst []byte) []byte {
 	if o.chosen {
 		o.policy = Policy{} // it is what led too far
 	}
-	o.ids.Set(f.ids.Position())
+	o.ids.Set(o.atEnd())
 	o.delivered, o.scanned = 0, 0
 	return o.resync(dst, frame.TooFar, lost)
 }

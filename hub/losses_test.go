@@ -2,11 +2,13 @@ package hub
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"tailcast/frame"
+	"tailcast/internal/testkit"
 )
 
 // otherTopic is a history whose brokers know only a newer topic of the name.
@@ -135,6 +137,74 @@ func TestAheadInOnePartition(t *testing.T) {
 	}
 	if b, state := at.Own.Step(nil, 1<<20, now); len(b) > 0 || state != OwnIdle {
 		t.Errorf("gets %q, state %v, though nothing is lost", b, state)
+	}
+}
+
+// TestCutAtTheBrokersEnd: a position beyond the brokers' end goes on there, also
+// where this node has not read that far yet: what lies between was delivered.
+func TestCutAtTheBrokersEnd(t *testing.T) {
+	opts := testOptions
+	opts.History, opts.Replays, opts.ReplayMax, opts.ReplayScan = fixedBounds{{0, 0, 45}}, 1, 1000, 1<<20
+	g := newRig(t, opts, "t")
+	ctx, cancel := context.WithCancel(t.Context())
+	g.hub.replays.start(ctx)
+	t.Cleanup(func() { cancel(); g.hub.replays.stop() })
+	s := g.sinks[0]
+	s.Open(topicID(1), parts(40))
+	at, _ := g.resume("v1:0-49" + tagOf("t", 1))
+	if at.Own == nil {
+		t.Fatalf("placed at %+v", at)
+	}
+	defer at.Own.Close()
+	now := time.Unix(1000, 0)
+	var got []byte
+	step := func() (state OwnState) {
+		b, state := at.Own.Step(nil, 1<<20, now)
+		got = append(got, b...)
+		return state
+	}
+	step()
+	now = now.Add(aheadGrace)
+	testkit.Eventually(t, 20*time.Second, "the brokers' end is told", func() bool { step(); return len(got) > 0 })
+	produce(s, 0, 40, 48)
+	if state := step(); state != OwnShared {
+		t.Errorf("then state %v", state)
+	}
+	all := events(t, append(got, g.rest(at.Own.Place())...))
+	var told []string
+	for _, e := range all {
+		told = append(told, e.Data+" "+e.LastEventID)
+	}
+	T := tagOf("t", 1)
+	want := []string{
+		`{"reason":"truncated","topics":{"t":[{"partition":0,"from":45,"to":49}]}} v1:0-44` + T,
+		"0/45 v1:0-45" + T, "0/46 v1:0-46" + T, "0/47 v1:0-47" + T,
+	}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
+// TestTooFarKeepsWhatIsAhead: a stream that lacks too much of one partition goes
+// on at its end; in another, of which it has more than this node, it stays.
+func TestTooFarKeepsWhatIsAhead(t *testing.T) {
+	s := withBrokers(t, 30)
+	s.hub.opts.ReplayMax = 50
+	tags := tagOf("a", 1) + "," + tagOf("b", 2) + "," + tagOf("c", 3)
+	at, _ := s.r.Attach(Start{Position: id(t, "v1:0-40.1-209.7-3"+tags)}, 1000, nil)
+	if at.Own == nil {
+		t.Fatalf("placed at %+v", at)
+	}
+	defer at.Own.Close()
+	var got []byte
+	for !strings.Contains(string(got), "event: resync") {
+		got = append(got, s.next(at.Own)...)
+	}
+	all := events(t, got)
+	last := all[len(all)-1]
+	want := `{"reason":"too-far","topics":{"a":[{"partition":0,"from":91,"to":104}]}}`
+	if last.Data != want || last.LastEventID != "v1:0-104.1-209.7-3"+tags {
+		t.Errorf("told %s at %s, want %s where it was ahead", last.Data, last.LastEventID, want)
 	}
 }
 

@@ -149,6 +149,7 @@ func (f *Feed) own(r *Reader, start Start, want frame.Position, former []int) *O
 		o.sent = start.Position.Clone()
 	}
 	f.timed.Add(1)
+	f.owns.Add(1)
 	return o
 }
 

@@ -36,6 +36,7 @@ type Feed struct {
 
 	lagMark atomic.Int64 // head of the log lagWindow ago; written by tick
 	timed   atomic.Int64 // streams that look at the time: personal and filtered ones
+	owns    atomic.Int64 // personal ones
 
 	refused atomic.Bool // written under mu: see Refused
 

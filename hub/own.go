@@ -115,6 +115,7 @@ func (o *Own) Close() {
 	o.closed = true
 	rp.mu.Unlock()
 	o.r.feed.timed.Add(-1)
+	o.r.feed.owns.Add(-1)
 }
 
 // ready tells the loop that what o waits for is there. replays.mu must be held.

@@ -227,8 +227,8 @@ func (f *Feed) resync(reason frame.Reason, lost []frame.Range) {
 	f.idBuf = f.ids.Append(f.idBuf[:0])
 	f.frameBuf = frame.AppendResync(f.frameBuf[:0], f.idBuf, reason, lost)
 	f.put(f.frameBuf, LabelAll)
-	if f.isOpen() {
-		f.stats.resynced(reason, uint64(f.streams()))
+	if f.isOpen() { // personal streams count when they are told
+		f.stats.resynced(reason, uint64(max(0, int64(f.streams())-f.owns.Load())))
 	}
 	f.flushNow()
 }

@@ -373,6 +373,35 @@ func TestStats(t *testing.T) {
 	}
 }
 
+// TestResyncsCountEvents: a personal stream reads of a loss by itself, and is
+// not counted among those that the log tells.
+func TestResyncsCountEvents(t *testing.T) {
+	g := newRig(t, testOptions, "t")
+	s := g.sinks[0]
+	s.Open(topicID(1), parts(5, 5))
+	at, _ := g.resume("v1:0-6.1-4" + tagOf("t", 1)) // ahead of this node
+	if at.Own == nil {
+		t.Fatalf("placed at %+v", at)
+	}
+	for range 3 { // two in the log, and that one
+		g.r.Attached()
+	}
+	told := func(reason frame.Reason) uint64 { return g.feed.Snapshot().Stats.Resyncs[reason] }
+	s.Lost(frame.Truncated, []frame.Range{{Topic: "t", Partition: 0, From: 3, To: 4}}, []frame.Partition{{ID: 0, Next: 3}})
+	if n := told(frame.Truncated); n != 2 {
+		t.Errorf("the log told 2 streams, and %d are counted", n)
+	}
+	b, _ := at.Own.Step(nil, 1<<20, time.Unix(1000, 0))
+	if n := told(frame.Truncated); n != 3 || !strings.Contains(string(b), "event: resync") {
+		t.Errorf("then %d are counted, when the third is told %q", n, b)
+	}
+	at.Own.Close()
+	s.Lost(frame.Expired, nil, parts(9))
+	if n := told(frame.Expired); n != 3 {
+		t.Errorf("the log told 3 streams, and %d are counted", n)
+	}
+}
+
 func TestSnapshot(t *testing.T) {
 	g := newRig(t, testOptions, "a", "b")
 	if s := g.feed.Snapshot(); s.Open || s.LogBytes != 0 || s.Head != 0 || s.ID != "v1:"+tagOf("a", 1)[:3]+","+tagOf("b", 1)[:3] {

@@ -275,14 +275,14 @@ func TestLongPoll(t *testing.T) {
 				}
 				place += int64(len(b))
 			}
-			got += len(g.r.Times(nil))
+			got += len(g.r.Times(nil, g.r.Head()))
 		}
 	}
 	if got == records || got < records-segmentBytes/5000-1 {
 		t.Errorf("%d of %d records were read before the flush", got, records)
 	}
 	s.Flush()
-	if got += len(g.r.Times(nil)); got != records || g.feed.Snapshot().First == 0 {
+	if got += len(g.r.Times(nil, g.r.Head())); got != records || g.feed.Snapshot().First == 0 {
 		t.Errorf("%d of %d records were read, the log begins at %d", got, records, g.feed.log.first)
 	}
 }
@@ -304,7 +304,7 @@ func TestTimes(t *testing.T) {
 	var told int64
 	check := func(name string, r *Reader, want ...int64) {
 		t.Helper()
-		if got := r.Times([]int64{7}); !slices.Equal(got[1:], want) || got[0] != 7 {
+		if got := r.Times([]int64{7}, r.Head()); !slices.Equal(got[1:], want) || got[0] != 7 {
 			t.Errorf("%s: times %v, want %v", name, got[1:], want)
 		}
 	}
@@ -316,11 +316,20 @@ func TestTimes(t *testing.T) {
 	check("flushed", g.r, 1002, 1003)
 	check("another loop", late, 1002, 1003)
 
+	// What comes while a loop writes is told when it is written.
+	upTo := g.r.Head()
+	add(1)
+	s.Flush()
+	if got := g.r.Times(nil, upTo); len(got) != 0 {
+		t.Errorf("not written yet: times %v", got)
+	}
+	check("written", g.r, 1004)
+
 	// What left the log meanwhile is not told.
 	told = at
 	fillLog(s, 6)
 	first := *g.feed.index.entries.front()
-	got := g.r.Times(nil)
+	got := g.r.Times(nil, g.r.Head())
 	if want := int(g.feed.parts[0].next - first.offset); len(got) != want || first.offset <= told {
 		t.Errorf("%d times, %d records are held", len(got), want)
 	}

@@ -56,7 +56,7 @@ func TestReaderAllocs(t *testing.T) {
 		{"Read at the head", func() { g.r.Read(g.r.Head()) }},
 		{"Read of the newest", func() { g.r.Read(g.r.Head() - 1) }},
 		{"Read of the oldest", func() { g.r.Read(g.feed.log.first) }},
-		{"Times", func() { g.r.seen -= 100; times = g.r.Times(times[:0]) }},
+		{"Times", func() { g.r.seen -= 100; times = g.r.Times(times[:0], g.r.Head()) }},
 		{"Boundary", func() { g.r.Boundary(g.feed.log.first + 1) }},
 		{"a heartbeat", func() {
 			now = now.Add(testOptions.Heartbeat)

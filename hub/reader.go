@@ -101,16 +101,18 @@ func (r *Reader) Boundary(place int64) int64 {
 }
 
 // Times appends to dst the timestamps (in milliseconds since 1970, negative:
-// none) of the records that became readable since the last call.
-func (r *Reader) Times(dst []int64) []int64 {
+// none) of the records whose frames begin before the place to, which a loop has
+// read up to, but for those of the calls before.
+func (r *Reader) Times(dst []int64, to int64) []int64 {
 	f := r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	e := &f.index.entries
-	for i := max(r.seen, e.first); i < f.visible; i++ {
+	end := f.index.at(to)
+	for i := max(r.seen, e.first); i < end; i++ {
 		dst = append(dst, e.at(i).time)
 	}
-	r.seen = f.visible
+	r.seen = max(r.seen, end)
 	return dst
 }
 

@@ -110,7 +110,7 @@ func (l *Loop) passed(s *streams) {
 		l.leave(s)
 		return
 	}
-	l.times = s.reader.Times(l.times[:0])
+	l.times = s.reader.Times(l.times[:0], s.upTo)
 	l.counts.observe(l.times, time.Now().UnixMilli()) // producers' clocks are set, and so is ours
 	l.tell()
 	if s.again {

@@ -85,6 +85,37 @@ func TestStats(t *testing.T) {
 	}
 }
 
+// TestObservedWhenWritten: a record that comes while a pass runs is written to
+// most streams by the next one, and is observed behind that.
+func TestObservedWhenWritten(t *testing.T) {
+	r := newRig(t, nil)
+	r.open(1)
+	r.crowd(3*clockEvery, "HTTP/1.1")
+	r.settle()
+	observed := func() uint64 { return sum(r.l.counts.latency[:]) + r.l.counts.negative }
+	begin := observed()
+	r.produce(0, "first")
+	for _, reader := range r.l.box.Take(nil) {
+		r.l.pass(reader)
+	}
+	s := r.l.passes[0]
+	if r.l.slice(s) {
+		t.Fatal("the pass is over too soon for this test")
+	}
+	r.produce(0, "second")
+	r.l.runPasses()
+	for len(r.l.passes) > 0 {
+		r.l.runPasses()
+	}
+	if n := observed() - begin; n != 1 {
+		t.Errorf("%d records are observed, and 1 is written to every stream", n)
+	}
+	r.settle()
+	if n := observed() - begin; n != 2 {
+		t.Errorf("then %d are observed", n)
+	}
+}
+
 func sum(counts []uint64) (n uint64) {
 	for _, c := range counts {
 		n += c

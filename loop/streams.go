@@ -19,6 +19,7 @@ type streams struct {
 	n       int // all of them, those in Loop.lagging too
 
 	passing bool          // a pass runs: the loop's list of passes holds it
+	upTo    int64         // the log's head when it began
 	again   bool          // marked while the pass ran: run another
 	beating bool          // the pass that runs sends heartbeats to those that wait
 	beatAt  time.Duration // when the last such pass began
@@ -32,6 +33,7 @@ type streams struct {
 // begin begins a pass.
 func (s *streams) begin(now time.Duration) {
 	s.passing, s.again = true, false
+	s.upTo = s.reader.Head()
 	s.live.rewind()
 	s.waiting.rewind()
 	s.idle.rewind()

@@ -18,7 +18,7 @@ import (
 func (e *Encoder) appendEnveloped(dst, id, name []byte, r *Record, out Outcome) ([]byte, Outcome) {
 	text := r.Value == nil || !e.base64 && utf8.Valid(r.Value)
 	if !text && e.drop {
-		return dst, Outcome{}
+		return dst, Outcome{Dropped: true}
 	}
 	dst, b := beginBlock(dst, id, name, envelopeLen(r, text))
 	dst = append(dst, dataField...)

@@ -42,6 +42,7 @@ type Outcome struct {
 	Kind
 	Extents       // of the frame; zero if Silent
 	Replaced bool // bytes that are not UTF-8 became U+FFFD
+	Dropped  bool // Silent because bytes are not UTF-8 (Drop)
 	Unnamed  bool // the record's event name is not allowed, so the event has none
 }
 
@@ -110,7 +111,7 @@ func (e *Encoder) appendRaw(dst, id, name []byte, r *Record, out Outcome) ([]byt
 	if e.base64 {
 		n = base64.StdEncoding.EncodedLen(n)
 	} else if valid = utf8.Valid(data); !valid && e.drop {
-		return dst, Outcome{}
+		return dst, Outcome{Dropped: true}
 	}
 	out.Replaced = !valid
 

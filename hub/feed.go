@@ -99,6 +99,7 @@ type part struct {
 type Stats struct {
 	Records   uint64 // appended as an event, a delete or a skipped notice
 	Silent    uint64 // passed over by the format's policies
+	Dropped   uint64 // of them, those that are not UTF-8
 	Skipped   uint64 // larger than the format allows
 	Replaced  uint64 // sent with replacement characters
 	Unnamed   uint64 // lost their event name: it was not fit for one

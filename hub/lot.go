@@ -80,6 +80,7 @@ func (l *Lot) Snapshot() LotSnapshot {
 func (s *Stats) add(b *Stats) {
 	s.Records += b.Records
 	s.Silent += b.Silent
+	s.Dropped += b.Dropped
 	s.Skipped += b.Skipped
 	s.Replaced += b.Replaced
 	s.Unnamed += b.Unnamed

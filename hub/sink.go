@@ -111,6 +111,9 @@ func (f *Feed) count(out frame.Outcome) {
 	switch out.Kind { //nolint:exhaustive // events and deletes are just records
 	case frame.Silent:
 		f.stats.Silent++
+		if out.Dropped {
+			f.stats.Dropped++
+		}
 		return
 	case frame.Skipped:
 		f.stats.Skipped++

@@ -354,7 +354,9 @@ func TestStats(t *testing.T) {
 		{"deletes passed over", frame.Format{Delete: frame.DeleteSkip}, []frame.Record{v("a"), {Key: []byte("k")}}, Stats{Records: 1, Silent: 1}},
 		{"too large", frame.Format{MaxEvent: 3}, []frame.Record{v("abc"), v("abcd")}, Stats{Records: 2, Skipped: 1}},
 		{"not UTF-8", frame.Format{}, []frame.Record{v("\xff"), v("a")}, Stats{Records: 2, Replaced: 1}},
-		{"not UTF-8, dropped", frame.Format{Binary: frame.Drop}, []frame.Record{v("\xff"), v("a")}, Stats{Records: 1, Silent: 1}},
+		{"not UTF-8, dropped", frame.Format{Binary: frame.Drop}, []frame.Record{v("\xff"), v("a")}, Stats{Records: 1, Silent: 1, Dropped: 1}},
+		{"not UTF-8, in envelopes", frame.Format{Binary: frame.Drop, Envelope: true}, []frame.Record{v("\xff"), v("a")}, Stats{Records: 1, Silent: 1, Dropped: 1}},
+		{"a key that is not UTF-8", frame.Format{Binary: frame.Drop}, []frame.Record{{Key: []byte("\xff")}}, Stats{Silent: 1, Dropped: 1}},
 		{"bad names", frame.Format{Event: frame.EventName{Header: "n"}}, []frame.Record{
 			{Value: []byte("a"), Headers: []frame.Header{{Name: "n", Value: []byte("challenge")}}},
 			{Value: []byte("a"), Headers: []frame.Header{{Name: "n", Value: []byte("fine")}}},

@@ -110,7 +110,7 @@ func (g *gateway) hubStats() admin.HubStats {
 // addStats adds the counts of one feed, or of those of one route.
 func addStats(s *admin.HubStats, of *hub.Stats) {
 	s.Skipped += of.Skipped
-	s.Dropped += of.Silent
+	s.Dropped += of.Dropped
 	s.Replaced += of.Replaced
 	s.NamesRefused += of.Unnamed
 	s.Keyless += of.Keyless

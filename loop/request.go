@@ -479,7 +479,11 @@ func (l *Loop) place(c *conn, start hub.Start, retry int) bool {
 	if c.filtered != nil && at.Own == nil {
 		l.file(c, at.Label)
 	}
-	switch got := l.pump(c); got {
+	got := l.pump(c)
+	if c.owesLive {
+		got = l.sayLive(c, got)
+	}
+	switch got {
 	case pumpOverwritten:
 		c.reason = closeOverwritten
 		return false

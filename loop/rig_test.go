@@ -100,6 +100,9 @@ type rigLoop struct {
 
 func (e rigLoop) Close(gc gnet.Conn) error {
 	near := gc.(*end)
+	if near.reading {
+		e.r.t.Error("a connection is closed while its OnTraffic runs")
+	}
 	if near.open {
 		near.open = false
 		e.r.l.OnClose(near, nil)
@@ -120,7 +123,8 @@ type end struct {
 	open bool
 	in   []byte
 
-	shared bool // fd is somebody else's
+	shared  bool // fd is somebody else's
+	reading bool // a read that takes no turn begins: nothing may close it inside
 }
 
 func (e *end) Context() any              { return e.ctx }
@@ -171,6 +175,37 @@ func (r *rig) dialTLS(text string) *peer {
 	return p
 }
 
+// dialTCP opens a connection by TCP, whose client may be gone for a while before
+// a write fails.
+func (r *rig) dialTCP() *peer {
+	r.t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer ln.Close()
+	far, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	near, err := ln.Accept()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var fds [2]int
+	for i, c := range []net.Conn{near, far} {
+		raw, err := c.(*net.TCPConn).SyscallConn()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if cerr := raw.Control(func(fd uintptr) { fds[i], err = unix.Dup(int(fd)) }); cerr != nil || err != nil {
+			r.t.Fatal(cerr, err)
+		}
+		c.Close()
+	}
+	return r.join(fds, nil)
+}
+
 // dialThrough opens a connection with an edge.
 func (r *rig) dialThrough(e *edge) *peer {
 	r.t.Helper()
@@ -178,6 +213,12 @@ func (r *rig) dialThrough(e *edge) *peer {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	return r.join(fds, e)
+}
+
+// join gives the loop the first of two sockets.
+func (r *rig) join(fds [2]int, e *edge) *peer {
+	r.t.Helper()
 	for _, fd := range fds {
 		unix.CloseOnExec(fd)
 		if err := unix.SetNonblock(fd, true); err != nil {
@@ -211,7 +252,11 @@ func (r *rig) mute(file *os.File) *peer {
 // send gives the loop b as one read.
 func (p *peer) send(b string) {
 	p.near.in = []byte(b)
-	if p.near.open && p.r.l.OnTraffic(p.near) == gnet.Close {
+	if !p.near.open {
+		return
+	}
+	action := p.r.l.OnTraffic(p.near)
+	if p.near.reading = false; action == gnet.Close {
 		_ = p.r.l.el.Close(p.near)
 	}
 }

@@ -7,7 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tailcast/frame"
+	"tailcast/hub"
 	"tailcast/internal/ssetest"
 )
 
@@ -260,6 +263,22 @@ func TestFeedLeftInPass(t *testing.T) {
 	late.hangUp()
 	if len(r.l.feeds) != 0 || len(r.l.passes) != 0 {
 		t.Errorf("%d feeds, %d passes remembered", len(r.l.feeds), len(r.l.passes))
+	}
+}
+
+// TestClientGoneAtOnce: a client is gone before its stream is told that it has
+// caught up, its first write, with the head, having been taken.
+func TestClientGoneAtOnce(t *testing.T) {
+	r := newRig(t, func(as *setup) { as.serving.Start = hub.Policy{From: hub.FromEarliest} })
+	r.open(1)
+	p := r.dialTCP()
+	if err := unix.Close(p.fd); err != nil {
+		t.Fatal(err)
+	}
+	p.fd, p.near.reading = -1, true
+	p.get("/events")
+	if len(r.l.all) != 0 || r.l.counts.closed[closePeer] != 1 || r.l.counts.streams != 0 {
+		t.Errorf("%d connections, %d streams; closed: %v", len(r.l.all), r.l.counts.streams, r.l.counts.closed)
 	}
 }
 

@@ -282,7 +282,6 @@ func (l *Loop) forget(c *conn) {
 	l.all = l.all[:last]
 	l.unlist(c)
 	l.detach(c)
-	l.disown(c)
 	c.unlease()
 	l.ownHeld -= int(c.ownHeld)
 	l.wheel.clear(c)

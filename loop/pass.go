@@ -25,6 +25,7 @@ func (l *Loop) detach(c *conn) {
 		return
 	}
 	l.unfile(c)
+	l.disown(c)
 	c.stand()
 	c.stream = nil
 	l.counts.streams--

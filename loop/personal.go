@@ -18,14 +18,19 @@ const (
 // pumpOwn writes to a personal stream what it lacks, in whole frames with ids
 // of its own, up to pumpBytesMax.
 func (l *Loop) pumpOwn(c *conn) pumpResult {
-	l.ownHeld -= int(c.ownHeld)
 	got := l.stepOwn(c)
+	l.countHeld(c)
+	return got
+}
+
+// countHeld counts what c holds of its personal part, also when that is over.
+func (l *Loop) countHeld(c *conn) {
+	l.ownHeld -= int(c.ownHeld)
 	c.ownHeld = 0
 	if c.pending != nil {
 		c.ownHeld = int32(len(c.pending.B))
 	}
 	l.ownHeld += int(c.ownHeld)
-	return got
 }
 
 func (l *Loop) stepOwn(c *conn) pumpResult {

@@ -92,9 +92,36 @@ func TestPersonalStreamEnds(t *testing.T) {
 	if !p.stream.Chunks.Done {
 		t.Error("no last chunk")
 	}
+	if p.c.own != nil {
+		t.Error("it still follows the feed, while it waits for its client")
+	}
 	p.hangUp()
 	if r.l.ownHeld != 0 {
 		t.Errorf("%d bytes held", r.l.ownHeld)
+	}
+}
+
+// TestPersonalStreamHoldsWhenItJoins: a stream joins the others while its socket
+// is full. What it holds then counts until it is sent, and no longer.
+func TestPersonalStreamHoldsWhenItJoins(t *testing.T) {
+	r := newRig(t, nil)
+	r.sndbuf = 4096
+	aside(r, 5, 10_000)
+	p := r.dial()
+	p.buf = make([]byte, 1000)
+	p.get("/events", "Last-Event-ID: v1:0-4.1-2")
+	if p.c.own != nil || p.c.list != &r.l.lagging || r.l.ownHeld == 0 {
+		t.Fatalf("it has not joined, or lags not; %d bytes are held", r.l.ownHeld)
+	}
+	events := 0
+	for n := 0; events < 2; n++ {
+		events += len(p.events())
+		if r.later(lookEvery); n > 1000 {
+			t.Fatalf("came to a halt behind %d events", events)
+		}
+	}
+	if r.l.ownHeld != 0 {
+		t.Errorf("%d bytes are held, when all are sent", r.l.ownHeld)
 	}
 }
 

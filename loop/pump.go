@@ -109,9 +109,12 @@ func (l *Loop) flush(c *conn) pumpResult {
 	}
 	if n < len(own) {
 		c.pending.B = own[:copy(own, own[n:])]
-		return pumpFull
+	} else {
+		c.unhold()
 	}
-	c.unhold()
+	if c.ownHeld > 0 {
+		l.countHeld(c)
+	}
 	if c.unsent() {
 		return pumpFull
 	}

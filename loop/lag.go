@@ -86,7 +86,7 @@ func (l *Loop) lookAt(c *conn) {
 	}
 }
 
-// judge drops a lagging stream that is too slow: DESIGN's two rules. One that
+// judge drops a lagging stream that is too slow, by one of two rules. One that
 // began behind is spared the second until it has caught up once, and one that
 // is ended anyway has a deadline for both.
 func (l *Loop) judge(c *conn) {

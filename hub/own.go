@@ -244,7 +244,7 @@ func (o *Own) ask(group int, now time.Time) {
 	key := boundsKey{f.topics[group].name, f.topics[group].id, notByTime}
 	o.asked, o.starting = group, o.unsaid(now).has(group)
 	f.mu.Unlock()
-	if millis, ok := o.policy.since(now); ok && o.starting {
+	if millis, ok := o.policy.since(time.Now()); ok && o.starting { // now may not know of steps of the clock
 		key.since = millis
 	}
 	f.hub.replays.extents(o, key)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tailcast/frame"
 	"tailcast/internal/ssetest"
@@ -80,6 +81,17 @@ func TestStartPolicies(t *testing.T) {
 				t.Errorf("the brokers were asked %d times, want %d", s.brokers.asked["a"], tc.asked)
 			}
 		})
+	}
+}
+
+// TestStartAgo: so long ago is by the clock of records, whatever a loop takes
+// for the time.
+func TestStartAgo(t *testing.T) {
+	s := withBrokers(t, 30)
+	s.from(Start{Policy: Policy{FromAgo, time.Minute.Milliseconds()}})
+	want := time.Now().Add(-time.Minute).UnixMilli()
+	if off := want - s.brokers.since; off < 0 || off > 30_000 {
+		t.Errorf("records are asked for from %d on, want %d", s.brokers.since, want)
 	}
 }
 

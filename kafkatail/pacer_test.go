@@ -39,6 +39,7 @@ func TestPacer(t *testing.T) {
 		}
 		defer conn.Close()
 		p.gap.Store(int64(gap))
+		pause := func(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // the bubble's clock: nothing waits
 		f := kmsg.NewRequestFormatter()
 		fetch, other := f.AppendRequest(nil, kmsg.NewPtrFetchRequest(), 1), f.AppendRequest(nil, kmsg.NewPtrMetadataRequest(), 2)
 		for _, s := range []struct {
@@ -51,8 +52,8 @@ func TestPacer(t *testing.T) {
 			{"no fetch", func() {}, other, 0},
 			{"the next", func() {}, fetch, gap},
 			{"the one behind", func() {}, fetch, gap},
-			{"part of a gap later", func() { time.Sleep(gap / 5) }, fetch, gap - gap/5},
-			{"after silence", func() { time.Sleep(time.Second) }, fetch, 0},
+			{"part of a gap later", func() { pause(gap / 5) }, fetch, gap - gap/5},
+			{"after silence", func() { pause(time.Second) }, fetch, 0},
 			{"bytes that are no request", func() {}, []byte{0, 0, 0, 1, 0}, 0},
 			{"few partitions", func() { p.follow(1) }, fetch, 0},
 			{"many", func() { p.follow(1 << 30) }, fetch, fetchGapMax},

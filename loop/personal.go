@@ -10,6 +10,12 @@ const (
 	// more than a socket takes with --notsent-lowat, so that little is left to
 	// hold when it is full.
 	ownStepBytes = 32 << 10
+	// ownStepLess is the same while personal streams hold much, as those of
+	// clients do that ask for all there is and read nothing: what is left then
+	// is for more of the others.
+	ownStepLess = 8 << 10
+	// ownHeldMuch is what that is.
+	ownHeldMuch = ownHeldMax / 4
 	// ownHeldMax bounds what the personal streams of a loop hold together;
 	// over it they wait for those before them.
 	ownHeldMax = 64 << 20
@@ -45,9 +51,13 @@ func (l *Loop) stepOwn(c *conn) pumpResult {
 			return pumpMore
 		}
 		var state hub.OwnState
-		l.out, state = c.own.Step(l.out[:0], ownStepBytes, l.began.Add(l.now))
+		step := ownStepBytes
+		if l.ownHeld > ownHeldMuch {
+			step = ownStepLess
+		}
+		l.out, state = c.own.Step(l.out[:0], step, l.began.Add(l.now))
 		l.counts.events += uint64(c.own.Events())
-		budget -= max(len(l.out), ownStepBytes) // a filtered one may look at many and take none
+		budget -= max(len(l.out), step) // a filtered one may look at many and take none
 		if len(l.out) > 0 {
 			l.holdFrames(c, l.out)
 			if got := l.flush(c); got == pumpBroken || got == pumpFull && state != hub.OwnShared {

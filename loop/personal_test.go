@@ -144,6 +144,21 @@ func TestPersonalStreamsShareABudget(t *testing.T) {
 	}
 }
 
+// TestPersonalStreamsHoldLess each when they hold much together.
+func TestPersonalStreamsHoldLess(t *testing.T) {
+	r := newRig(t, nil)
+	r.sndbuf = 4096
+	aside(r, 200, 1000)
+	if held := r.dial().get("/events", "Last-Event-ID: v1:0-99").c.ownHeld; held < ownStepLess {
+		t.Errorf("alone it holds %d bytes", held)
+	}
+	r.l.ownHeld += ownHeldMuch
+	if held := r.dial().get("/events", "Last-Event-ID: v1:0-99").c.ownHeld; held == 0 || held > ownStepLess+2000 {
+		t.Errorf("one of many holds %d bytes", held)
+	}
+	r.l.ownHeld -= ownHeldMuch
+}
+
 // TestPersonalStreamStalls like any other.
 func TestPersonalStreamStalls(t *testing.T) {
 	r := newRig(t, nil)

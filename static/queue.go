@@ -4,6 +4,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"tailcast/internal/share"
 )
@@ -61,6 +62,10 @@ func (q *queue) Close() error {
 // Addr implements net.Listener.
 func (q *queue) Addr() net.Addr { return &net.UnixAddr{Name: "static", Net: "unix"} }
 
+// writeMax is how long a write keeps a CPU: many times what a socket takes that
+// has room.
+const writeMax = time.Millisecond
+
 // placed is a connection that has a place. Its goroutine of net/http gives its
 // CPU away while it waits for the client, so that a crowd that asks for files
 // does not keep loops from computing.
@@ -82,11 +87,16 @@ func (p *placed) Read(b []byte) (int, error) {
 	return p.Conn.Read(b)
 }
 
-// Write implements net.Conn.
+// Write implements net.Conn. Sockets mostly take what they are given at once, and
+// that is computing too; a write that waits for the client gives the CPU away.
 func (p *placed) Write(b []byte) (int, error) {
-	p.rest()
-	defer p.compute()
-	return p.Conn.Write(b)
+	late := time.AfterFunc(writeMax, p.rest)
+	n, err := p.Conn.Write(b)
+	late.Stop()
+	if !p.computing.Load() {
+		p.compute()
+	}
+	return n, err
 }
 
 // compute waits for a CPU: those who have one wait for nobody.

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -91,7 +90,8 @@ func (a *Attack) Run(ctx context.Context, at Target, n int, d time.Duration) Mad
 			for ctx.Err() == nil {
 				made, err := a.once(ctx, by)
 				count.Add(int64(made))
-				if errors.Is(err, errNoConnection) && !errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
+				var late net.Error // the attack is over
+				if errors.Is(err, errNoConnection) && !(errors.As(err, &late) && late.Timeout()) && ctx.Err() == nil {
 					failed.Add(1)
 					pause(ctx, noConnectionPause)
 				}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -145,7 +146,7 @@ func (h *crowd) read(c net.Conn, got *atomic.Int64, placed func()) {
 			placed()
 		}
 		for _, e := range events {
-			if want := fmt.Sprint(got.Load()); e.Data != want {
+			if want := strconv.FormatInt(got.Load(), 10); e.Data != want {
 				h.fail(fmt.Errorf("event %.50q, want number %s", e.Data, want))
 				return
 			}

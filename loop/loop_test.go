@@ -2,6 +2,7 @@ package loop
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -56,7 +57,7 @@ func TestKeepPace(t *testing.T) {
 		q.hangUp,
 	} {
 		r.l.turnCost = 0
-		r.produce(0, fmt.Sprint(i))
+		r.produce(0, strconv.Itoa(i))
 		if got, _ := p.read(); got != "" {
 			t.Fatalf("before event %d: %q", i, got)
 		}

@@ -248,7 +248,7 @@ func TestComputing(t *testing.T) {
 	for range 3 {
 		c, r := s.conn()
 		for range 3 {
-			if res, body := s.ask(c, r, "GET /app.js"); res.StatusCode != 200 || !strings.HasPrefix(body, "let a") {
+			if res, body := s.ask(c, r, "GET /app.js"); res.StatusCode != http.StatusOK || !strings.HasPrefix(body, "let a") {
 				t.Errorf("%d %q", res.StatusCode, body)
 			}
 		}

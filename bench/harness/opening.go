@@ -64,7 +64,8 @@ func openOne(ctx context.Context, addr, path string) error {
 		return err
 	}
 	defer c.Close()
-	defer context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })()
+	kept := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	defer kept()
 	if _, err = io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: gw.test\r\nAccept: text/event-stream\r\n\r\n"); err != nil {
 		return err
 	}

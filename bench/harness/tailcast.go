@@ -93,7 +93,7 @@ func (g Gateway) start(ctx context.Context, s *Setup) (*Server, error) {
 // routes returns the flags for what the scenario's streams are served by, and
 // their path.
 func (g Gateway) routes(s *Setup) (path string, args []string, err error) {
-	path, config := "", ""
+	var config string
 	switch {
 	case s.Scenario == Hostile:
 		if s.site, err = hostile.NewSite(s.Dir, s.Topic); err != nil {

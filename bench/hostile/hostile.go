@@ -90,8 +90,9 @@ func (a *Attack) Run(ctx context.Context, at Target, n int, d time.Duration) Mad
 			for ctx.Err() == nil {
 				made, err := a.once(ctx, by)
 				count.Add(int64(made))
-				var late net.Error // the attack is over
-				if errors.Is(err, errNoConnection) && !(errors.As(err, &late) && late.Timeout()) && ctx.Err() == nil {
+				var opErr net.Error
+				over := ctx.Err() != nil || errors.As(err, &opErr) && opErr.Timeout()
+				if errors.Is(err, errNoConnection) && !over {
 					failed.Add(1)
 					pause(ctx, noConnectionPause)
 				}

@@ -3,6 +3,7 @@ package kafkatail
 import (
 	"bytes"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -152,13 +153,14 @@ func TestListedBeforeThePosition(t *testing.T) {
 	produce(t, cl, "a", 0, 10)
 	wantOffsets(t, rec, 0, upTo(0, 10))
 	asked, answer := make(chan struct{}), make(chan struct{})
+	ask := sync.OnceFunc(func() { close(asked) }) // the tail may ask anew while the first answer is held back
 	c.ControlKey(int16(kmsg.ListOffsets), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
 		req := kreq.(*kmsg.ListOffsetsRequest)
 		if req.Topics[0].Partitions[0].Timestamp != atEnd {
 			c.KeepControl()
 			return nil, nil, false
 		}
-		close(asked)
+		ask()
 		c.SleepControl(func() { <-answer })
 		return endOf(req, 10), nil, true
 	})

@@ -23,7 +23,9 @@ const (
 )
 
 // Client holds many streams on one epoll instance. It belongs to one
-// goroutine, and makes progress only inside Open and Run.
+// goroutine, and makes progress only inside Open and Run. Where streams speak
+// TLS that goroutine stays on its thread (runtime.LockOSThread) either always or
+// never: their handshakes are coroutines of it.
 type Client struct {
 	cfg     Config
 	to      target
@@ -38,7 +40,9 @@ type Client struct {
 	ep    int
 	ready []unix.EpollEvent
 	buf   []byte
-	conns []conn
+	// opened is what was under TLS, a record at a time; nil without.
+	opened []byte
+	conns  []conn
 
 	start   time.Time
 	now     time.Duration // since start; read once a turn
@@ -69,6 +73,9 @@ func New(cfg Config) (*Client, error) {
 		conns:  make([]conn, cfg.Conns),
 	}
 	cl.start = cl.tally.start
+	if to.tls != nil {
+		cl.opened = make([]byte, recordMax)
+	}
 	if cl.ep, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("epoll_create1: %w", err)
 	}
@@ -285,8 +292,7 @@ func (cl *Client) Back() {
 func (cl *Client) Close() error {
 	for i := range cl.conns {
 		if c := &cl.conns[i]; c.fd >= 0 {
-			_ = unix.Close(c.fd)
-			c.fd, c.state = -1, closed
+			c.shut()
 		}
 	}
 	return unix.Close(cl.ep)
@@ -368,6 +374,8 @@ func (cl *Client) handle(c *conn, events uint32) error {
 	switch {
 	case c.state == connecting:
 		return cl.ask(c)
+	case c.state == shaking:
+		return cl.shake(c)
 	case c.kind == Stalled || c.kind == Slow: // they ask only for the end
 		cl.drop(c, cl.endOf(c), false)
 	case c.cutting:

@@ -30,10 +30,22 @@ func serveRaw(t *testing.T, play func(c net.Conn, lastID string)) (url string) {
 
 func serveRequests(t *testing.T, play func(c net.Conn, line, lastID string)) (url string) {
 	t.Helper()
+	return "http://" + serveOn(t, listen(t), play) + "/events"
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return l
+}
+
+// serveOn answers the requests of those that l accepts, and closes it in the
+// end.
+func serveOn(t *testing.T, l net.Listener, play func(c net.Conn, line, lastID string)) (addr string) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var served sync.WaitGroup
 	t.Cleanup(func() {
@@ -63,7 +75,7 @@ func serveRequests(t *testing.T, play func(c net.Conn, line, lastID string)) (ur
 			})
 		}
 	})
-	return "http://" + l.Addr().String() + "/events"
+	return l.Addr().String()
 }
 
 func send(c net.Conn, text string) bool {
@@ -210,10 +222,7 @@ func TestRefused(t *testing.T) {
 }
 
 func TestNobodyListens(t *testing.T) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := listen(t)
 	l.Close()
 	cl := newClient(t, Config{URL: "http://" + l.Addr().String() + "/", Conns: 2})
 	if err := cl.Open(t.Context()); err == nil || !strings.Contains(err.Error(), "connection refused") {
@@ -280,25 +289,39 @@ func TestDoesNotComeBack(t *testing.T) {
 	}
 }
 
+// toResume is how many records a stream of resumes has.
+const toResume = 2000
+
+// resumes plays a stream of records that goes on skew records too late.
+func resumes(skew int64) func(c net.Conn, lastID string) {
+	return func(c net.Conn, lastID string) {
+		seq := int64(0)
+		if _, offset, ok := strings.Cut(strings.TrimSuffix(lastID, "~ab3f9"), "v1:0-"); ok {
+			seq, _ = strconv.ParseInt(offset, 10, 64)
+			seq += 1 - 100 + skew
+		}
+		for ; seq < toResume; seq++ {
+			if !send(c, chunk(record(0, seq))) {
+				return
+			}
+		}
+		idle(c)
+	}
+}
+
+// haveAll reports whether every stream has the last record of resumes.
+func (cl *Client) haveAll(skew int64) bool {
+	for i := range cl.conns {
+		if m := cl.conns[i].marks; len(m) == 0 || m[0].last < toResume-1-max(0, skew) {
+			return false
+		}
+	}
+	return true
+}
+
 // TestCut cuts connections at any byte, over and over, against a server that
 // resumes rightly, one record early, and one late.
 func TestCut(t *testing.T) {
-	const records = 2000
-	resume := func(skew int64) func(c net.Conn, lastID string) {
-		return func(c net.Conn, lastID string) {
-			seq := int64(0)
-			if _, offset, ok := strings.Cut(strings.TrimSuffix(lastID, "~ab3f9"), "v1:0-"); ok {
-				seq, _ = strconv.ParseInt(offset, 10, 64)
-				seq += 1 - 100 + skew
-			}
-			for ; seq < records; seq++ {
-				if !send(c, chunk(record(0, seq))) {
-					return
-				}
-			}
-			idle(c)
-		}
-	}
 	for _, tt := range []struct {
 		name string
 		skew int64
@@ -309,17 +332,9 @@ func TestCut(t *testing.T) {
 		{"late", +1, func(n Counts) bool { return n.Gaps > 0 && n.Missing == n.Gaps && n.Duplicates == 0 }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			cl := newClient(t, Config{URL: serve(t, resume(tt.skew)), Conns: 20, Reconnecting: 10, ReconnectEvery: 5 * time.Millisecond})
+			cl := newClient(t, Config{URL: serve(t, resumes(tt.skew)), Conns: 20, Reconnecting: 10, ReconnectEvery: 5 * time.Millisecond})
 			cl.mustOpen(t)
-			done := func() bool {
-				for i := range cl.conns {
-					if m := cl.conns[i].marks; len(m) == 0 || m[0].last < records-1-max(0, tt.skew) {
-						return false
-					}
-				}
-				return cl.tally.counts.Cut > 20
-			}
-			cl.runUntilTrue(t, "all records", done)
+			cl.runUntilTrue(t, "all records", func() bool { return cl.haveAll(tt.skew) && cl.tally.counts.Cut > 20 })
 			n := cl.Result().Counts
 			if !tt.ok(n) {
 				t.Errorf("%+v; %q", n, cl.tally.faults)
@@ -541,7 +556,7 @@ func TestConfigErrors(t *testing.T) {
 		cfg  Config
 		want string
 	}{
-		{Config{URL: "https://127.0.0.1:1/", Conns: 1}, "want http://host:port/path"},
+		{Config{URL: "ftp://127.0.0.1:1/", Conns: 1}, "want http://host:port/path or https"},
 		{Config{URL: "http://127.0.0.1/", Conns: 1}, "want http://host:port/path"},
 		{Config{URL: "http://[::1]:80/", Conns: 1}, "[::1]:80"},
 		{Config{URL: "http://127.0.0.1:1/"}, "0 streams"},

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/url"
@@ -22,10 +23,13 @@ const (
 // Config says what a client does. The zero value of a field that has a default
 // means that default.
 type Config struct {
-	// URL is http://host:port/path, IPv4. Where its path or query holds {user},
+	// URL is http://host:port/path, or https, IPv4. Where its path or query holds {user},
 	// each stream asks for a user of its own: stream i for i+1.
 	URL   string
 	Conns int // all streams, those of the kinds below included
+	// TLS is what streams speak with an https URL; nil is the zero one. Sessions
+	// are taken up where it has a ClientSessionCache.
+	TLS *tls.Config
 
 	Stalled int
 	// StallOnCue has the stalled streams read until Stall says so.
@@ -87,6 +91,7 @@ type target struct {
 	path string // up to {user}
 	rest string // behind it
 	each bool   // there is a {user}
+	tls  *tls.Config
 }
 
 // userParam is what a URL has where the number of a stream's user goes.
@@ -99,11 +104,14 @@ func (cfg *Config) prepare() (target, error) {
 	if err != nil {
 		return t, fmt.Errorf("url: %w", err)
 	}
-	if u.Scheme != "http" || u.Port() == "" {
-		return t, fmt.Errorf("url %q: want http://host:port/path", cfg.URL)
+	if u.Scheme != "http" && u.Scheme != "https" || u.Port() == "" {
+		return t, fmt.Errorf("url %q: want http://host:port/path or https", cfg.URL)
 	}
 	if t.addr, err = net.ResolveTCPAddr("tcp4", u.Host); err != nil {
 		return t, fmt.Errorf("url %q: %w", cfg.URL, err)
+	}
+	if u.Scheme == "https" {
+		t.tls = sessionsOf(cfg.TLS, u.Hostname())
 	}
 	t.host = u.Host
 	// The path as it was given: url.URL would escape the braces.
@@ -137,6 +145,18 @@ func (cfg *Config) prepare() (target, error) {
 		cfg.Seed = uint64(time.Now().UnixNano())
 	}
 	return t, nil
+}
+
+// sessionsOf is config for sessions with a host.
+func sessionsOf(config *tls.Config, host string) *tls.Config {
+	if config == nil {
+		return &tls.Config{ServerName: host}
+	}
+	config = config.Clone()
+	if config.ServerName == "" {
+		config.ServerName = host
+	}
+	return config
 }
 
 // kind is the behaviour of stream i: the stalled are last, so that every

@@ -26,7 +26,8 @@ type connState uint8
 
 const (
 	closed     connState = iota
-	connecting           // until the socket takes the request
+	connecting           // until the socket takes the first bytes
+	shaking              // until the TLS handshake is over
 	asked                // until the response head is read
 	open
 )
@@ -37,7 +38,8 @@ type conn struct {
 	judge
 
 	fd      int
-	turn    int32 // counts the connections, to know an epoll event of an older one
+	session *session // nil without TLS
+	turn    int32    // counts the connections, to know an epoll event of an older one
 	state   connState
 	kind    Kind
 	watched bool  // by epoll
@@ -46,7 +48,7 @@ type conn struct {
 	cutting bool  // at the next bytes that come
 	cutAt   int64 // events, then it cuts; 0: by no number
 
-	due    time.Duration // closed: when to come back; connecting and asked: when that began; open: when to cut, or when the allowance was counted
+	due    time.Duration // closed: when to come back; before open: when that began; open: when to cut, or when the allowance was counted
 	allows int           // bytes a slow stream may read now
 }
 
@@ -68,6 +70,9 @@ func (cl *Client) connect(i int32) error {
 		c.began = c.due
 	}
 	c.reset()
+	if cl.to.tls != nil {
+		c.session = newSession(cl.to.tls)
+	}
 	cl.opening++
 	to := &unix.SockaddrInet4{Port: cl.to.addr.Port, Addr: [4]byte(cl.to.addr.IP.To4())}
 	if cl.to.addr.IP.IsLoopback() {
@@ -92,16 +97,25 @@ func (cl *Client) connect(i int32) error {
 	return cl.ask(c)
 }
 
-// ask sends the request, or waits until the socket takes it.
+// ask sends the request, or waits until the socket takes it; with TLS the
+// handshake comes first.
 func (cl *Client) ask(c *conn) error {
-	err := cl.sendRequest(c)
-	if err == unix.EAGAIN {
-		return cl.watch(c, unix.EPOLLOUT)
+	if c.session != nil {
+		return cl.greet(c)
 	}
-	if err != nil {
+	switch err := writeAll(c.fd, cl.requestOf(c)); err {
+	case nil:
+		return cl.hasAsked(c)
+	case unix.EAGAIN:
+		return cl.watch(c, unix.EPOLLOUT)
+	default:
 		cl.failed(c, err)
 		return nil
 	}
+}
+
+// hasAsked waits for the response to a request that was sent.
+func (cl *Client) hasAsked(c *conn) error {
 	c.state = asked
 	switch c.kind {
 	case Stalled:
@@ -115,7 +129,8 @@ func (cl *Client) ask(c *conn) error {
 	}
 }
 
-func (cl *Client) sendRequest(c *conn) error {
+// requestOf is c's request, valid until the next one.
+func (cl *Client) requestOf(c *conn) []byte {
 	req := append(cl.request[:0], "GET "...)
 	req = append(req, cl.to.path...)
 	if c.user != 0 {
@@ -129,9 +144,15 @@ func (cl *Client) sendRequest(c *conn) error {
 	}
 	req = append(req, "\r\n"...)
 	cl.request = req
-	n, err := unix.Write(c.fd, req)
-	if err == nil && n < len(req) {
-		err = errors.New("the socket did not take the whole request")
+	return req
+}
+
+// writeAll writes b, which is smaller than any send buffer, to a socket that
+// has taken all before it. EAGAIN: it is not connected yet.
+func writeAll(fd int, b []byte) error {
+	n, err := unix.Write(fd, b)
+	if err == nil && n < len(b) {
+		err = errors.New("the socket took a part of what was to be sent")
 	}
 	return err
 }
@@ -191,19 +212,32 @@ func (cl *Client) read(c *conn, room int) int {
 	if c.sample {
 		cl.tally.now = time.Now().UnixNano()
 	}
+	if c.session != nil {
+		cl.unseal(c, cl.buf[:n])
+	} else {
+		cl.take(c, cl.buf[:n])
+	}
+	return n
+}
+
+// take reads the next bytes of c's response. It is false when they have ended
+// the connection.
+func (cl *Client) take(c *conn, b []byte) bool {
 	inTheHead := c.phase == inHead
-	err = c.feed(cl.buf[:n])
+	err := c.feed(b)
 	if inTheHead && c.phase != inHead && !cl.answered(c) {
-		return n
+		return false
 	}
 	switch {
 	case err != nil:
 		cl.tally.fault("stream %d: %v", c.judge.stream, err)
 		cl.drop(c, &cl.tally.counts.Malformed, cl.comesBack(c))
+		return false
 	case c.phase == ended:
 		cl.ended(c, &cl.tally.counts.EndedClean)
+		return false
 	}
-	return n
+	return true
 }
 
 // answered looks at the response head and reports whether it opens a stream.
@@ -252,18 +286,28 @@ func (cl *Client) ended(c *conn, how *int64) {
 	cl.drop(c, how, cl.comesBack(c))
 }
 
+// shut closes c's connection.
+func (c *conn) shut() {
+	_ = unix.Close(c.fd)
+	c.fd, c.state = -1, closed
+	if c.session != nil {
+		c.session.abandon()
+		c.session = nil
+	}
+}
+
 // drop closes c's connection, counts it in how, and lets the stream come back
 // after the retry time, or not at all.
 func (cl *Client) drop(c *conn, how *int64, back bool) {
 	*how++
-	if c.state == connecting || c.state == asked {
+	if c.state != open {
 		cl.opening--
 	}
 	if c.cutting {
 		cl.cuts--
 	}
-	_ = unix.Close(c.fd)
-	c.fd, c.state, c.watched, c.cutting = -1, closed, false, false
+	c.shut()
+	c.watched, c.cutting = false, false
 	c.turn++
 	if !back {
 		c.gone = true

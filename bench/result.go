@@ -31,6 +31,8 @@ type Counts struct {
 	Lacking int64 `json:"lacking,omitempty"` // keys that it does not have
 	Undead  int64 `json:"undead,omitempty"`  // keys that it has though they are deleted
 
+	Handshakes   int64 `json:"handshakes"`    // of TLS, done
+	Resumed      int64 `json:"resumed"`       // of these, by taking up a session
 	Opened       int64 `json:"opened"`        // streams, reconnections included
 	ConnectFails int64 `json:"connect_fails"` // no connection, or closed before the response head
 	EndedClean   int64 `json:"ended_clean"`   // by the server, with the last chunk

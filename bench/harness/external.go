@@ -9,7 +9,7 @@ import (
 // External is a server that runs already.
 type External struct {
 	Name    string
-	URL     string // of the streams
+	URL     string // of the streams; with https the specification names a version, and the system trusts its certificate
 	PIDs    []int  // of its processes on this machine, or none
 	Metrics string // URL of its metrics, or ""
 	Brokers []string
@@ -31,7 +31,7 @@ func (e External) Target() Target {
 			if err != nil {
 				return nil, err
 			}
-			return &Server{URL: e.URL, PIDs: e.PIDs, Metrics: e.Metrics, Publisher: publisher}, nil
+			return &Server{URL: e.URL, TLS: s.clientTLS(nil), PIDs: e.PIDs, Metrics: e.Metrics, Publisher: publisher}, nil
 		},
 	}
 }

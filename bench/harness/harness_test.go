@@ -1,6 +1,7 @@
 package harness_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,19 +19,23 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 // a promise.
 func measure(t *testing.T, scenario string, floor bool, change func(*harness.Spec)) *harness.Result {
 	t.Helper()
+	targets := []harness.Target{harness.Gateway{}.Target()}
+	if floor {
+		targets = append(targets, harness.FloorTarget())
+	}
+	return measureAll(t, scenario, change, targets...)
+}
+
+// measureAll is measure of any targets.
+func measureAll(t *testing.T, scenario string, change func(*harness.Spec), targets ...harness.Target) *harness.Result {
+	t.Helper()
 	spec, err := harness.Default(scenario)
 	if err != nil {
 		t.Fatal(err)
 	}
 	spec.Streams, spec.Sample, spec.Settle, spec.Warm, spec.For = 20, 1, 0, 0, duration(300*time.Millisecond)
 	change(&spec)
-	p := harness.Plan{
-		Spec: spec, Runs: 1, Tailcast: testkit.Build(t, "tailcast/cmd/tailcast"),
-		Targets: []harness.Target{harness.Gateway{}.Target()},
-	}
-	if floor {
-		p.Targets = append(p.Targets, harness.FloorTarget())
-	}
+	p := harness.Plan{Spec: spec, Runs: 1, Tailcast: testkit.Build(t, "tailcast/cmd/tailcast"), Targets: targets}
 	defer goleak.VerifyNone(t)
 	res, err := p.Run(t.Context())
 	if err != nil {
@@ -100,6 +105,39 @@ func TestScenarios(t *testing.T) {
 				t.Errorf("%d events, want %d: %+v", r.Counts.Events, tt.events, r.Counts)
 			}
 			positive(t, r, tt.figures)
+		})
+	}
+}
+
+// TestTLS: streams by TLS beside streams without, in one plan, and the rules
+// of both versions.
+func TestTLS(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*harness.Spec)
+		figure string
+	}{
+		{"connect", func(s *harness.Spec) { s.Resume, s.Opening = true, 1 }, "resumed"},
+		{"fanout", func(s *harness.Spec) { s.TLS, s.Rate = harness.TLS12, 100 }, "cpu_us_per_event p99_ms"},
+		{"storm", func(s *harness.Spec) { s.Behind = 50 }, "storm_s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			res := measureAll(t, tt.name, func(s *harness.Spec) { s.TLS = harness.TLS13; tt.change(s) },
+				harness.Gateway{}.Target(), harness.Gateway{Plain: true}.Target())
+			sealed, plain := &res.Runs[0], &res.Runs[1]
+			positive(t, sealed, tt.figure+" opens_per_s")
+			if n := sealed.Counts; n.Handshakes != n.Opened || n.Handshakes < 20 || tt.name == "connect" && n.Resumed != 19 {
+				t.Errorf("%+v", n)
+			}
+			if n := plain.Counts; plain.Target != harness.PlainName || n.Handshakes != 0 || n.Opened != sealed.Counts.Opened {
+				t.Errorf("%s: %+v", plain.Target, n)
+			}
+			if sealed.Counts.Bytes <= plain.Counts.Bytes {
+				t.Errorf("%d bytes with TLS, %d without", sealed.Counts.Bytes, plain.Counts.Bytes)
+			}
+			if !slices.ContainsFunc(res.Ratios, func(r harness.Ratio) bool { return r.To == harness.PlainName && r.Figure == "opens_per_s" }) {
+				t.Errorf("ratios %+v", res.Ratios)
+			}
 		})
 	}
 }
@@ -178,6 +216,8 @@ func TestSpecErrors(t *testing.T) {
 		{"snapshot", func(s *harness.Spec) { s.Keys = 0 }, "--keys: 0"},
 		{"snapshot", func(s *harness.Spec) { s.Keys = 300_000 }, "--keys: 300000 of 1000 streams"},
 		{"hostile", func(s *harness.Spec) { s.Attackers = 0 }, "--attackers: 0"},
+		{"idle", func(s *harness.Spec) { s.TLS = "1.1" }, `--tls: "1.1"`},
+		{"connect", func(s *harness.Spec) { s.Resume = true }, "--tls-resume: needs --tls"},
 	} {
 		spec, err := harness.Default(tt.scenario)
 		if err != nil {

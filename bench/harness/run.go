@@ -76,7 +76,7 @@ func (r *run) doing(what string, d time.Duration) {
 // config is the client's of a plain scenario.
 func (r *run) config() bench.Config {
 	return bench.Config{
-		URL: r.server.URL, Conns: r.setup.Streams, Sample: r.setup.Sample,
+		URL: r.server.URL, TLS: r.server.TLS, Conns: r.setup.Streams, Sample: r.setup.Sample,
 		Opening: r.setup.Opening,
 		Verify:  true, OtherIDs: !r.target.Checks.IDs, AnyUser: !r.target.Checks.Users,
 	}
@@ -100,7 +100,7 @@ func (r *run) open(cfg bench.Config) (err error) {
 	r.doing(fmt.Sprintf("opening %d streams", cfg.Conns), 0)
 	ctx, cancel := context.WithTimeout(r.ctx, openWithin)
 	defer cancel()
-	began := r.watch.cpu()
+	began, load := r.watch.cpu(), readCPUTimes(r.setup.LoadCPU)
 	if err := r.client.Open(ctx); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (r *run) open(cfg bench.Config) (err error) {
 			return fmt.Errorf("not every stream was told its position: %w", err)
 		}
 	}
-	r.out.Figures.set("connect_cpu_us", (r.watch.cpu()-began).Seconds()*1e6/float64(cfg.Conns))
+	r.opened((r.watch.cpu() - began).Seconds(), readCPUTimes(r.setup.LoadCPU).busySince(load))
 	settle := time.Duration(r.setup.Settle)
 	r.doing("settling", settle)
 	if err := r.client.Run(r.ctx, settle); err != nil {
@@ -119,6 +119,24 @@ func (r *run) open(cfg bench.Config) (err error) {
 	}
 	r.out.Idle, err = r.watch.quiet(r.ctx)
 	return err
+}
+
+// opened takes the figures of opening the streams, by the server's CPU time in
+// seconds and how busy the load was, or 0.
+func (r *run) opened(cpu, busy float64) {
+	f := &r.out.Figures
+	f.set("connect_cpu_us", cpu*1e6/float64(r.setup.Streams))
+	if busy > 0 {
+		f.set("open_load_busy", busy)
+	}
+	n := r.client.Result().Counts
+	if n.Handshakes == 0 {
+		return
+	}
+	f.set("resumed", float64(n.Resumed)/float64(n.Handshakes))
+	if cpu > 0 {
+		f.set("handshakes_per_cpu_s", float64(n.Handshakes)/cpu)
+	}
 }
 
 // look takes the server's state.

@@ -44,11 +44,13 @@ var base = Spec{
 	Settle: seconds(1), Warm: seconds(2), For: seconds(10),
 }
 
-// everyone are the settings of every scenario, and streaming those of one with
-// streams and records at a rate.
+// everyone are the settings of every scenario, clients those of one with
+// streams, paced those of one with records at a rate, and streaming both.
 var (
 	everyone  = []string{"partitions", "size", "codec"}
-	streaming = []string{"streams", "rate", "settle", "warm", "for", "sample", "opening"}
+	clients   = []string{"streams", "opening", "tls", "tls-resume"}
+	paced     = []string{"rate", "settle", "warm", "for", "sample"}
+	streaming = slices.Concat(clients, paced)
 )
 
 // scenarios, in the order of help.
@@ -57,13 +59,13 @@ func scenarios() []scenario {
 		{
 			Connect, "open streams as fast as they are taken",
 			Spec{Streams: 15_000},
-			[]string{"streams", "opening"},
+			clients,
 			true, (*run).connect,
 		},
 		{
 			Idle, "hold silent streams: memory",
 			Spec{Streams: 15_000, Settle: seconds(5)},
-			[]string{"streams", "opening", "settle", "for"},
+			append([]string{"settle", "for"}, clients...),
 			false, (*run).idle,
 		},
 		{
@@ -89,7 +91,7 @@ func scenarios() []scenario {
 		{
 			Storm, "all streams come back at once, some records behind",
 			Spec{Streams: 15_000, Behind: 100, Opening: 2000},
-			[]string{"streams", "opening", "behind", "settle"},
+			append([]string{"behind", "settle"}, clients...),
 			false, (*run).storm,
 		},
 		{
@@ -116,13 +118,13 @@ func scenarios() []scenario {
 		{
 			Snapshot, "all streams come at once for the latest record of each key, half cut off in the middle",
 			Spec{Streams: 1000, Keys: 100_000, Rate: 100, Opening: 2000},
-			[]string{"streams", "keys", "rate", "opening"},
+			append([]string{"keys", "rate"}, clients...),
 			false, (*run).snapshot,
 		},
 		{
 			Hostile, "attack the server in many ways: what honest streams notice",
 			Spec{Streams: 1000, Rate: 25, For: seconds(4), Warm: seconds(1), Sample: 10, Attackers: 200},
-			append([]string{"attackers", "attack"}, streaming...), false, (*run).hostile,
+			append([]string{"attackers", "attack", "streams", "opening"}, paced...), false, (*run).hostile,
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -31,6 +32,9 @@ type Spec struct {
 
 	Attackers int      `json:"attackers,omitempty"` // hostile: those that attack at a time
 	Attack    []string `json:"attack,omitempty"`    // hostile: the attacks to make; none: all
+
+	TLS    string `json:"tls,omitempty"`        // the version that streams speak, TLS12 or TLS13, or none
+	Resume bool   `json:"tls_resume,omitempty"` // streams take up the session of an earlier one
 }
 
 // Users is how many users the records are for, one after the other; 0: every
@@ -85,6 +89,12 @@ func (s *Spec) Check() error {
 	used := map[string]bool{}
 	for _, name := range lookUp(s.Scenario).flags {
 		used[name] = true
+	}
+	switch {
+	case s.TLS != "" && s.TLS != TLS12 && s.TLS != TLS13:
+		return fmt.Errorf("--tls: %q is neither %s nor %s", s.TLS, TLS12, TLS13)
+	case s.Resume && s.TLS == "":
+		return errors.New("--tls-resume: needs --tls")
 	}
 	for _, b := range []struct {
 		flag        string

@@ -3,6 +3,7 @@ package harness
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,12 +26,22 @@ type Gateway struct {
 	Brokers []string
 	// Args go behind those of tailcast serve.
 	Args []string
+	// Plain is the gateway without TLS, whatever the specification says, beside
+	// one with it.
+	Plain bool
 }
+
+// PlainName is the name of a plain gateway among the targets.
+const PlainName = "plain"
 
 // Target makes the gateway a target.
 func (g Gateway) Target() Target {
+	name := "tailcast"
+	if g.Plain {
+		name = PlainName
+	}
 	return Target{
-		Name: "tailcast", Version: g.Version,
+		Name: name, Version: g.Version,
 		Checks: Checks{IDs: true, Exact: true, Resume: true, Places: true, Users: true, Records: true},
 		Start:  g.start,
 	}
@@ -51,7 +62,18 @@ func (g Gateway) start(ctx context.Context, s *Setup) (*Server, error) {
 	}
 	args := []string{
 		"serve", "--kafka-brokers", strings.Join(brokers, ","),
-		"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json", "--drain-delay", "0s",
+		"--admin", "127.0.0.1:0", "--log-format", "json", "--drain-delay", "0s",
+	}
+	var trusted *x509.CertPool
+	if s.TLS != "" && !g.Plain {
+		cert, key, roots, err := s.keyPair()
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--listen", "off", "--listen-tls", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
+		trusted = roots
+	} else {
+		args = append(args, "--listen", "127.0.0.1:0")
 	}
 	path, routes, err := g.routes(s)
 	if err != nil {
@@ -86,6 +108,9 @@ func (g Gateway) start(ctx context.Context, s *Setup) (*Server, error) {
 	}
 	if s.site != nil {
 		server.Attacked = s.site.Target(at.Listen, at.TLS)
+	}
+	if trusted != nil {
+		server.URL, server.TLS = "https://"+at.TLS+path, s.clientTLS(trusted)
 	}
 	return server, nil
 }

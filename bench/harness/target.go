@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"crypto/tls"
 	"time"
 
 	"tailcast/bench"
@@ -49,6 +50,8 @@ type Server struct {
 	// URL of the streams; {user} in it stands for the number of the stream's
 	// user, from 1.
 	URL string
+	// TLS is what clients speak with it if the URL is https.
+	TLS *tls.Config
 	// PIDs are the processes whose CPU and memory are the server's. The brokers
 	// and publishers beside it are not.
 	PIDs []int

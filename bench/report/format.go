@@ -95,6 +95,12 @@ func Describe(s *harness.Spec) string {
 	} else {
 		add("%d partitions", s.Partitions)
 	}
+	switch {
+	case s.Resume:
+		add("TLS %s with sessions taken up", s.TLS)
+	case s.TLS != "":
+		add("TLS %s", s.TLS)
+	}
 	if uses("for") {
 		add("measured %v", time.Duration(s.For))
 	}

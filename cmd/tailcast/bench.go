@@ -25,7 +25,8 @@ measures tailcast, and in the same run the floor: a bare loop of write(2), which
 is what the kernel takes. What it needs it starts itself, the server on a
 processor of its own; or --url names a server that runs already. Every stream is
 checked: each record once, in order, with the right id. Latencies count from
-when a record was due. tailcast bench SCENARIO --help lists the flags.
+when a record was due. With --tls the gateway is measured without it, too.
+tailcast bench SCENARIO --help lists the flags.
 
 `
 
@@ -106,10 +107,7 @@ func (o *benchOptions) run(ctx context.Context, stderr io.Writer) (*harness.Resu
 	}
 	plan := harness.Plan{
 		Spec: o.spec, Runs: o.runs, Topic: o.topic, Tailcast: self, ServerCPU: o.serverCPU, LoadCPU: o.clientCPU,
-		Targets: []harness.Target{o.target()},
-	}
-	if o.floor {
-		plan.Targets = append(plan.Targets, harness.FloorTarget())
+		Targets: o.targets(),
 	}
 	if o.verbose {
 		plan.Log = stderr
@@ -121,15 +119,26 @@ func (o *benchOptions) run(ctx context.Context, stderr io.Writer) (*harness.Resu
 	return plan.Run(ctx)
 }
 
-// target is what is measured: a server of ours, or the one of --url.
-func (o *benchOptions) target() harness.Target {
+// targets are what is measured: a server of ours, or the one of --url, and what
+// it is compared with.
+func (o *benchOptions) targets() (all []harness.Target) {
 	if o.url == "" {
-		return harness.Gateway{Version: version(), Brokers: o.brokers, Args: o.serve}.Target()
+		g := harness.Gateway{Version: version(), Brokers: o.brokers, Args: o.serve}
+		all = append(all, g.Target())
+		if o.plain && o.spec.TLS != "" {
+			g.Plain = true
+			all = append(all, g.Target())
+		}
+	} else {
+		all = append(all, harness.External{
+			Name: "server", URL: o.url, PIDs: o.pids, Metrics: o.metrics, Brokers: o.brokers,
+			Checks: harness.Checks{IDs: true, Exact: true, Resume: true, Places: true, Users: true, Records: true},
+		}.Target())
 	}
-	return harness.External{
-		Name: "server", URL: o.url, PIDs: o.pids, Metrics: o.metrics, Brokers: o.brokers,
-		Checks: harness.Checks{IDs: true, Exact: true, Resume: true, Places: true, Users: true, Records: true},
-	}.Target()
+	if o.floor {
+		all = append(all, harness.FloorTarget())
+	}
+	return all
 }
 
 // onStdout stands for the standard output where a file is named.

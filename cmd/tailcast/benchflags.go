@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -14,7 +16,7 @@ import (
 type benchOptions struct {
 	spec                 harness.Spec
 	runs                 int
-	floor                bool
+	floor, plain         bool
 	serverCPU, clientCPU string
 	topic                string
 	brokers              []string
@@ -40,6 +42,10 @@ func parseBench(args []string) (*benchOptions, error) {
 		return o, err
 	}
 	o.serve = f.Args()
+	secure := strings.HasPrefix(o.url, "https:")
+	if secure {
+		o.spec.TLS = cmp.Or(o.spec.TLS, harness.TLS13)
+	}
 	switch dash := f.ArgsLenAtDash(); {
 	case dash > 0 || dash < 0 && f.NArg() > 0:
 		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
@@ -51,6 +57,8 @@ func parseBench(args []string) (*benchOptions, error) {
 		return o, errors.New("--url: name the server's brokers, too, by --kafka-brokers")
 	case o.url != "" && len(o.serve) > 0:
 		return o, errors.New("--url: flags of tailcast serve go to a server that is started here")
+	case o.url != "" && o.spec.TLS != "" && !secure:
+		return o, errors.New("--tls: the server of --url is to have an https URL")
 	case o.url == "" && (len(o.pids) > 0 || o.metrics != ""):
 		return o, errors.New("--pid and --metrics are for a server named by --url")
 	}
@@ -65,12 +73,15 @@ func (o *benchOptions) flags() *pflag.FlagSet {
 	o.specFlags(f)
 	f.IntVar(&o.runs, "runs", 1, "how often to measure, server and floor in turn")
 	f.BoolVar(&o.floor, "floor", o.spec.Scenario.Floor(), "measure the floor, too")
+	if o.spec.Scenario.Uses("tls") {
+		f.BoolVar(&o.plain, "plain", true, "with --tls, measure without it, too")
+	}
 	serverCPU, clientCPU := defaultCPUs(runtime.NumCPU())
 	f.StringVar(&o.serverCPU, "server-cpu", serverCPU, "processors of the server, as 0 or 0,2-5; empty for any")
 	f.StringVar(&o.clientCPU, "client-cpu", clientCPU, "processors of clients, broker and publisher")
 	f.StringSliceVar(&o.brokers, "kafka-brokers", nil, "publish to these brokers instead of one of our own")
 	f.StringVar(&o.topic, "topic", harness.Topic, "topic to publish into, made unless it exists")
-	f.StringVar(&o.url, "url", "", "streams of a server that runs: http://host:port/path, with {user} for keyed and feeds")
+	f.StringVar(&o.url, "url", "", "streams of a server that runs: http://host:port/path or https, with {user} for keyed and feeds")
 	f.IntSliceVar(&o.pids, "pid", nil, "processes of that server, for CPU and memory")
 	f.StringVar(&o.metrics, "metrics", "", "URL of that server's metrics, for heap and goroutines")
 	f.StringVar(&o.json, "json", "", "write the result to this file; - for the standard output, alone")
@@ -103,6 +114,9 @@ func (o *benchOptions) specFlags(f *pflag.FlagSet) {
 	all.Var(durationFlag{&s.For}, "for", "time to measure")
 	all.IntVar(&s.Sample, "sample", s.Sample, "take the latency of one of this many streams")
 	all.IntVar(&s.Opening, "opening", s.Opening, "streams that wait for their response head at a time")
+	all.StringVar(&s.TLS, "tls", s.TLS, "have streams speak this version of TLS, 1.2 or 1.3")
+	all.Lookup("tls").NoOptDefVal = harness.TLS13
+	all.BoolVar(&s.Resume, "tls-resume", s.Resume, "with --tls, have streams take up the session of an earlier one")
 	all.VisitAll(func(flag *pflag.Flag) {
 		if s.Scenario.Uses(flag.Name) {
 			f.AddFlag(flag)

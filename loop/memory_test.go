@@ -15,7 +15,7 @@ import (
 // time. The clients are bare descriptors, so what is measured is the server's.
 func TestIdleStreamMemory(t *testing.T) {
 	t.Run("plain", func(t *testing.T) { idleStreamMemory(t, func(*setup) {}, 1000) })
-	t.Run("TLS", func(t *testing.T) { idleStreamMemory(t, withTLS, 4500) }) // most of it crypto/tls's
+	t.Run("TLS", func(t *testing.T) { idleStreamMemory(t, withTLS, 4500) }) // most of it crypto/tls's; see shrink
 }
 
 func idleStreamMemory(t *testing.T, with func(*setup), most int64) {

@@ -112,10 +112,25 @@ func FuzzProxyHeader(f *testing.F) {
 		if addr.Is4In6() || addr.Zone() != "" {
 			t.Errorf("address %v", addr)
 		}
+		if want := proxySource([]byte(head[:n])); addr.IsValid() && addr != want {
+			t.Errorf("address %v, the header says %v", addr, want)
+		}
 		if again, m, err := readHeader(t, head[:n]+"GET"); err != nil || m != n || again != addr {
 			t.Errorf("with more behind: %v, %d, %v, was %v, %d", again, m, err, addr, n)
 		}
 	})
+}
+
+// proxySource reads the source out of a header that is right, without more.
+func proxySource(head []byte) (addr netip.Addr) {
+	if words := strings.Split(string(head), " "); words[0] == "PROXY" && len(words) > 2 {
+		addr, _ = netip.ParseAddr(words[2])
+	} else if len(head) >= 28 && head[13] == 0x11 {
+		addr = netip.AddrFrom4([4]byte(head[16:]))
+	} else if len(head) >= 52 && head[13] == 0x21 {
+		addr = netip.AddrFrom16([16]byte(head[16:]))
+	}
+	return addr.Unmap()
 }
 
 func behind(networks ...string) func(*setup) {

@@ -332,11 +332,23 @@ func (f *forger) seal(kind byte, content string) []byte {
 	return f.aead.Seal(head, nonce, append([]byte(content), kind), head[:5:5])
 }
 
-// update is a KeyUpdate that asks for one, after which the keys are new.
+// keyUpdate is the message that asks for one in return (RFC 8446 4.6.3).
+const keyUpdate = "\x18\x00\x00\x01\x01"
+
+// update is a KeyUpdate, after which the keys are new.
 func (f *forger) update() []byte {
-	b := f.seal(22, "\x18\x00\x00\x01\x01")
-	f.use(expand(f.secret, "traffic upd", 32))
+	_, b := f.updateCut(0)
 	return b
+}
+
+// updateCut is a KeyUpdate in two records, the first with so many of its bytes.
+func (f *forger) updateCut(at int) (first, second []byte) {
+	if at > 0 {
+		first = f.seal(22, keyUpdate[:at])
+	}
+	second = f.seal(22, keyUpdate[at:])
+	f.use(expand(f.secret, "traffic upd", 32))
+	return first, second
 }
 
 // forge is a client whose next records are the forger's; one was sent already.
@@ -353,8 +365,8 @@ func (s *site) forge(first string) (*page, *forger) {
 	return p, f
 }
 
-// TestTLSKeyUpdate: a client takes new keys in the middle of its stream, and
-// asks for ours to change too.
+// TestTLSKeyUpdate: a client takes new keys in the middle of its stream, with a
+// message in one record or two, and asks for ours to change too.
 func TestTLSKeyUpdate(t *testing.T) {
 	s := start(t, withTLS)
 	s.open(1)
@@ -365,7 +377,15 @@ func TestTLSKeyUpdate(t *testing.T) {
 		}
 	}
 	for i := range 16 {
-		if _, err := p.tcp.Write(f.update()); err != nil {
+		first, second := f.updateCut(i % len(keyUpdate))
+		if _, err := p.tcp.Write(first); err != nil {
+			t.Fatal(err)
+		}
+		s.produce(0, "first "+strconv.Itoa(i))
+		if got := p.next(); got.Data != "first "+strconv.Itoa(i) {
+			t.Fatalf("got %v", got)
+		}
+		if _, err := p.tcp.Write(second); err != nil {
 			t.Fatal(err)
 		}
 		s.produce(0, strconv.Itoa(i))

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/textproto"
+	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -144,6 +146,32 @@ func FuzzBody(f *testing.F) {
 		rest, _ := io.ReadAll(all)
 		if err != nil || string(data) != got.data || !bytes.Equal(rest, in[got.taken:]) {
 			t.Fatalf("net/http: %q, %v, then %q\nwe:       %+v", data, err, rest, got)
+		}
+	})
+}
+
+// FuzzPairs: a query holds what net/url reads, but for a plus, which stays one,
+// and a semicolon, which is data; the scratch is never left.
+func FuzzPairs(f *testing.F) {
+	for _, c := range queries {
+		f.Add(c.query)
+	}
+	plus := strings.NewReplacer("+", "%2B", ";", "%3B")
+	f.Fuzz(func(t *testing.T, query string) {
+		if len(query) > 8000 { // net/url takes 10,000 pairs
+			return
+		}
+		got := url.Values{}
+		scratch := make([]byte, len(query), len(query)+1)
+		for p := NewPairs([]byte(query), scratch[:0:len(query)]); p.Next(); {
+			got.Add(string(p.Name), string(p.Value))
+		}
+		if scratch[:len(query)+1][len(query)] != 0 {
+			t.Fatalf("%q is decoded behind the scratch", query)
+		}
+		want, _ := url.ParseQuery(plus.Replace(query)) // it passes over what it can't read
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("%q: got %q, want %q", query, got, want)
 		}
 	})
 }

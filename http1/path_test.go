@@ -87,39 +87,42 @@ func TestAppendPath(t *testing.T) {
 	}
 }
 
+// queries are queries and their pairs.
+var queries = []struct{ query, want string }{
+	{"", ""},
+	{"a", `"a"=""`},
+	{"a=", `"a"=""`},
+	{"=a", `""="a"`},
+	{"=", `""=""`},
+	{"a=b", `"a"="b"`},
+	{"a=b=c==", `"a"="b=c=="`},
+	{"a=b&c=d", `"a"="b" "c"="d"`},
+	{"&&a=b&&c&", `"a"="b" "c"=""`},
+	{"a=b;c=d", `"a"="b;c=d"`},
+	{"a+b=c+d", `"a+b"="c+d"`},
+	{"a%20b=c%2Bd", `"a b"="c+d"`},
+	{"%61%62=%63%64", `"ab"="cd"`},
+	{"a=%2526", `"a"="%26"`},
+	{"a=b%26c%3Dd", `"a"="b&c=d"`},
+	{"a=%00%0a%ff", `"a"="\x00\n\xff"`},
+	{"lastEventId=v1%3A0-5~ab%2Cx", `"lastEventId"="v1:0-5~ab,x"`},
+	{"%=a&b=c", `"b"="c"`},
+	{"a=%&b=c", `"b"="c"`},
+	{"a=%4&a=%g1&a=%1g&a=d", `"a"="d"`},
+	{"a%=b&a%zz=b&%41=c", `"A"="c"`},
+	{"lastEventId=a+b%zz;x=1&lastEventId=c&access_token=%", `"lastEventId"="c"`},
+	{"a=1&a=2&%61=3", `"a"="1" "a"="2" "a"="3"`},
+	{"a=%E2%82%AC&%C3%A9=b", `"a"="€" "é"="b"`},
+	{"a&a=&=a", `"a"="" "a"="" ""="a"`},
+	{"?a=b", `"?a"="b"`},
+	{"a==b", `"a"="=b"`},
+	{"a=b%", ""},
+	{"a[]=1&a[]=2", `"a[]"="1" "a[]"="2"`},
+	{"a=|&b={x}&c=^`&d=[1]", "\"a\"=\"|\" \"b\"=\"{x}\" \"c\"=\"^`\" \"d\"=\"[1]\""},
+}
+
 func TestPairs(t *testing.T) {
-	for _, c := range []struct{ query, want string }{
-		{"", ""},
-		{"a", `"a"=""`},
-		{"a=", `"a"=""`},
-		{"=a", `""="a"`},
-		{"=", `""=""`},
-		{"a=b", `"a"="b"`},
-		{"a=b=c==", `"a"="b=c=="`},
-		{"a=b&c=d", `"a"="b" "c"="d"`},
-		{"&&a=b&&c&", `"a"="b" "c"=""`},
-		{"a=b;c=d", `"a"="b;c=d"`},
-		{"a+b=c+d", `"a+b"="c+d"`},
-		{"a%20b=c%2Bd", `"a b"="c+d"`},
-		{"%61%62=%63%64", `"ab"="cd"`},
-		{"a=%2526", `"a"="%26"`},
-		{"a=b%26c%3Dd", `"a"="b&c=d"`},
-		{"a=%00%0a%ff", `"a"="\x00\n\xff"`},
-		{"lastEventId=v1%3A0-5~ab%2Cx", `"lastEventId"="v1:0-5~ab,x"`},
-		{"%=a&b=c", `"b"="c"`},
-		{"a=%&b=c", `"b"="c"`},
-		{"a=%4&a=%g1&a=%1g&a=d", `"a"="d"`},
-		{"a%=b&a%zz=b&%41=c", `"A"="c"`},
-		{"lastEventId=a+b%zz;x=1&lastEventId=c&access_token=%", `"lastEventId"="c"`},
-		{"a=1&a=2&%61=3", `"a"="1" "a"="2" "a"="3"`},
-		{"a=%E2%82%AC&%C3%A9=b", `"a"="€" "é"="b"`},
-		{"a&a=&=a", `"a"="" "a"="" ""="a"`},
-		{"?a=b", `"?a"="b"`},
-		{"a==b", `"a"="=b"`},
-		{"a=b%", ""},
-		{"a[]=1&a[]=2", `"a[]"="1" "a[]"="2"`},
-		{"a=|&b={x}&c=^`&d=[1]", "\"a\"=\"|\" \"b\"=\"{x}\" \"c\"=\"^`\" \"d\"=\"[1]\""},
-	} {
+	for _, c := range queries {
 		scratch := make([]byte, len(c.query))
 		var pairs []string
 		for p := NewPairs([]byte(c.query), scratch); p.Next(); {

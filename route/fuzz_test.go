@@ -3,8 +3,10 @@ package route
 import (
 	"bytes"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // FuzzDecide holds the origin match against a slow reading of the same rule:
@@ -68,6 +70,51 @@ func FuzzResumeID(f *testing.F) {
 			t.Fatalf("got %d %q, want %d %q", got.Kind, got.ID, want.Kind, want.ID)
 		}
 	})
+}
+
+// FuzzStartOf compares with the packages of the standard library where they
+// agree.
+func FuzzStartOf(f *testing.F) {
+	for _, tc := range starts {
+		f.Add(tc.query)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		got := StartOf([]byte(query), make([]byte, 0, len(query)))
+		if got.N < 0 || got.Kind < StartSince && got.N != 0 || got.Kind > StartLast {
+			t.Fatalf("%+v", got)
+		}
+		values, err := url.ParseQuery(query)
+		if err != nil || strings.ContainsAny(query, ";+") || escapedName(query) || len(values["since"]) > 1 || len(values["last"]) > 1 {
+			return
+		}
+		want := Start{}
+		if text := values.Get("since"); text != "" {
+			want = Start{Kind: StartForeign}
+			if n, ok := plainNumber(text); ok {
+				want = Start{StartSince, n}
+			} else if at, err := time.Parse(time.RFC3339, text); err == nil {
+				want = Start{StartSince, max(0, at.UnixMilli())}
+			}
+		} else if text := values.Get("last"); text != "" {
+			want = Start{Kind: StartForeign}
+			if n, ok := plainNumber(text); ok {
+				want = Start{StartLast, n}
+			}
+		}
+		// time.Parse takes a comma in front of a fraction, and hours of one digit.
+		if got != want && !(got.Kind == StartForeign && want.Kind == StartSince) {
+			t.Fatalf("%q: got %+v, want %+v", query, got, want)
+		}
+	})
+}
+
+// plainNumber reads 1 to 15 digits.
+func plainNumber(text string) (int64, bool) {
+	if len(text) > numberDigitsMax || strings.Trim(text, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil
 }
 
 // FuzzTemplate expands what is parsed: a text with the values in it, or a

@@ -111,7 +111,7 @@ func wantName(n EventName, r *Record) string {
 	switch {
 	case n.Header != "":
 		name = string(r.Headers[2].Value)
-	case n.JSON != "" && utf8.Valid(r.Value) && json.Valid(r.Value):
+	case n.JSON != "":
 		name = firstType(r.Value)
 	}
 	if !utf8.ValidString(name) || len(name) > 256 || strings.ContainsFunc(name, unicode.IsControl) {
@@ -124,14 +124,17 @@ func wantName(n EventName, r *Record) string {
 }
 
 // firstType is the text of the first field "type" of a JSON object, if that
-// is a scalar.
+// is a scalar. What follows it may be anything.
 func firstType(doc []byte) string {
 	dec := json.NewDecoder(bytes.NewReader(doc))
 	if open, _ := dec.Token(); open != json.Delim('{') {
 		return ""
 	}
 	for dec.More() {
-		name, _ := dec.Token()
+		name, err := dec.Token()
+		if err != nil {
+			return ""
+		}
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {
 			return ""

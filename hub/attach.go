@@ -96,7 +96,7 @@ func (f *Feed) settle(r *Reader, start Start, dst []byte) (Placement, []byte) {
 	case len(former) > 0:
 		return Placement{Own: f.own(r, start, want, former)}, dst
 	}
-	place, fit := f.place(want)
+	place, fit := f.place(want, start.Policy)
 	switch {
 	case start.Policy.From == FromSnapshot && f.lacksKeys(f.nexts): // which place has set
 	case fit == fitsHere:
@@ -117,7 +117,7 @@ func (f *Feed) start(r *Reader, start Start, why frame.Reason, dst []byte) (Plac
 	if start.Policy.From == FromLatest || ask && f.hub.opts.History == nil {
 		return Placement{Place: f.log.end, Resync: why}, f.ids.Append(dst)
 	}
-	place, fit := f.place(want)
+	place, fit := f.place(want, start.Policy)
 	snapshot := start.Policy.From == FromSnapshot && f.lacksKeys(f.nexts)
 	if !ask && fit == fitsHere && !snapshot {
 		return Placement{Place: place, Behind: place < f.log.end, Resync: why}, frame.AppendID(dst, want)
@@ -239,9 +239,9 @@ const (
 	fitsNot             // it lacks records that the log does not hold
 )
 
-// place finds where in the log a position goes on. want has the feed's
-// groups. mu must be held.
-func (f *Feed) place(want frame.Position) (int64, fit) {
+// place finds where in the log a position goes on, of a stream that begins by
+// policy where want does not say. want has the feed's groups. mu must be held.
+func (f *Feed) place(want frame.Position, policy Policy) (int64, fit) {
 	next := slices.Grow(f.nexts[:0], len(f.parts))[:len(f.parts)]
 	f.nexts = next
 	clear(next) // a partition that is not in an id is at 0
@@ -259,7 +259,7 @@ func (f *Feed) place(want frame.Position) (int64, fit) {
 	for i := range f.parts {
 		p := &f.parts[i]
 		switch {
-		case next[i] == frame.Unknown && p.next == frame.Unknown:
+		case next[i] == frame.Unknown && p.next == frame.Unknown && policy.From == FromLatest:
 		case next[i] == frame.Unknown, p.next == frame.Unknown, next[i] > p.next:
 			how = max(how, fitsOwn)
 		case next[i] < f.index.parts[i].base:

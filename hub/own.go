@@ -435,8 +435,9 @@ func (f *Feed) held(l *log, place int64) []byte {
 }
 
 // next returns the stream's next offset in each of the feed's parts, and
-// whether any partition of it is ahead of this node, or not known here. The
-// feed's mutex must be held.
+// whether any partition of it is ahead of this node, or not known here: the log
+// will have such a partition from where this node begins with it, which is
+// right for nobody but who begins at the end. The feed's mutex must be held.
 func (o *Own) next() (next []int64, ahead bool) {
 	f := o.r.feed
 	next = slices.Grow(o.nexts[:0], len(f.parts))[:len(f.parts)]
@@ -450,7 +451,7 @@ func (o *Own) next() (next []int64, ahead bool) {
 		}
 		switch {
 		case p.next == frame.Unknown:
-			ahead = ahead || next[i] != frame.Unknown
+			ahead = ahead || next[i] != frame.Unknown || o.policy.From != FromLatest
 		case next[i] == frame.Unknown: // the brokers have not said yet where it begins
 			next[i], ahead = math.MaxInt64, true
 		case next[i] > p.next:

@@ -52,7 +52,9 @@ func (b *brokers) Bounds(_ context.Context, topic string, id frame.TopicID) ([]B
 	}
 	var all []Bound
 	for p, end := range b.ends[topic] {
-		all = append(all, Bound{int32(p), b.start[topic][p], end})
+		if end != frame.Unknown {
+			all = append(all, Bound{int32(p), b.start[topic][p], end})
+		}
 	}
 	return all, nil
 }
@@ -169,6 +171,23 @@ func (s *several) behind(place, label int64, x *Filter) []byte {
 	return matching(s.t, s.r, label, x)
 }
 
+// settled gives what a personal stream gets until it is idle, or shared.
+func (s *several) settled(o *Own, got []byte) ([]byte, OwnState) {
+	s.box.Enter()
+	defer s.box.Leave()
+	for deadline := time.After(20 * time.Second); ; {
+		var state OwnState
+		if got, state = o.Step(got, 300, time.Unix(1000, 0)); state == OwnIdle || state == OwnShared {
+			return got, state
+		}
+		select {
+		case <-deadline:
+			s.t.Fatal("it does not settle")
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
 // next gives the next frames of a stream.
 func (s *several) next(o *Own) []byte {
 	s.box.Enter()
@@ -268,6 +287,64 @@ func TestTopicRecreatedBeforeTheStreamBegins(t *testing.T) {
 		at.Own.Close()
 		if want := 8 - int(c.want); len(of) != want || of[0] != fmt.Sprintf("b/0/%d", c.want) {
 			t.Errorf("%+v: got %q of the new topic, want those from %d on", c.policy, of, c.want)
+		}
+	}
+}
+
+// TestStartWithoutLeader: a stream that begins before the end stays out of
+// the log while a partition is not known here, which the log will have from
+// where the node begins with it; resumed or not. Seen with real brokers: a
+// snapshot opened in front of a topic's first election lacked a partition.
+func TestStartWithoutLeader(t *testing.T) {
+	for _, c := range []struct {
+		start Start
+		want  int64 // first offset of the partition
+	}{
+		{Start{Policy: Policy{From: FromEarliest}}, 0},
+		{Start{Policy: Policy{FromLast, 4}}, 8},
+		{Start{Policy: Policy{FromTime, 3}}, 3},
+		{Start{}, 10},
+		{Start{Position: id(t, "v1:0-5.1-*"+tagOf("a", 1)+","+tagOf("b", 2)+","+tagOf("c", 3)), Policy: Policy{From: FromEarliest}}, 0},
+	} {
+		s := newSeveral(t)
+		s.open(0, 0, 5, frame.Unknown)
+		s.open(1, 0)
+		s.open(2, 0)
+		at, got := s.r.Attach(c.start, 1000, nil)
+		if personal := c.start.Policy.From != FromLatest; personal != (at.Own != nil) {
+			t.Errorf("%+v: personal is %v", c.start, at.Own != nil)
+			continue
+		}
+		place, state := at.Place, OwnShared
+		if at.Own != nil {
+			got, state = s.settled(at.Own, got)
+			place = at.Own.Place()
+		}
+		s.brokers.mu.Lock()
+		s.brokers.ends["a"][1] = 10
+		s.brokers.mu.Unlock()
+		s.sinks[0].Open(topicID(1), parts(5, 10))
+		s.produce(0, 1, 2)
+		var all []ssetest.Event
+		if state == OwnShared {
+			all = events(t, append(got, s.rest(place)...))
+		} else {
+			all = s.steps(at.Own, c.start, got, OwnMore)
+		}
+		if at.Own != nil {
+			at.Own.Close()
+		}
+		next := c.want
+		for _, e := range all {
+			if o, ok := strings.CutPrefix(e.Data, "a/1/"); ok {
+				if o != strconv.FormatInt(next, 10) {
+					t.Errorf("%+v: got %s of the partition, want %d", c.start, o, next)
+				}
+				next++
+			}
+		}
+		if next != 12 {
+			t.Errorf("%+v: the partition ends at %d, want 12", c.start, next)
 		}
 	}
 }

@@ -14,8 +14,9 @@ const (
 	// clients do that ask for all there is and read nothing: what is left then
 	// is for more of the others.
 	ownStepLess = 8 << 10
-	// ownHeldMuch is what that is.
-	ownHeldMuch = ownHeldMax / 4
+	// ownHeldMuch is what that is: as much as 128 streams hold that take long
+	// steps. Heap and what waits for the collector are several times that.
+	ownHeldMuch = 4 << 20
 	// ownHeldMax bounds what the personal streams of a loop hold together;
 	// over it they wait for those before them.
 	ownHeldMax = 64 << 20

@@ -219,7 +219,7 @@ func TestBadIssuers(t *testing.T) {
 			i := newIssuer(t)
 			elsewhere = i.URL
 			i.says(setOf("a"))
-			n, g := remote(t, i, pace{refresh: time.Hour, ask: 10 * time.Millisecond, wait: 300 * time.Millisecond})
+			n, g := remote(t, i, pace{refresh: time.Hour, ask: time.Nanosecond, wait: 300 * time.Millisecond})
 			eventually(t, "keys", func() bool { return n.Ready() == nil })
 			i.does(bad)
 			if _, refusal := checked(t, g, by(t, "b")); refusal != errNoKeys {

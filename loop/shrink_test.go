@@ -15,21 +15,21 @@ import (
 // TestShrinkGuard: with a crypto/tls that nobody has read, or whose fields are
 // elsewhere, nothing is touched.
 func TestShrinkGuard(t *testing.T) {
-	type inner struct {
+	type inner struct { //nolint:unused // read by reflection
 		pad            [3]uint64
 		rawInput, hand bytes.Buffer
 	}
 	type (
-		right    struct{ rawInput, hand bytes.Buffer }
-		embedded struct{ inner }
-		pointed  struct{ *inner }
+		right    struct{ rawInput, hand bytes.Buffer } //nolint:unused // read by reflection
+		embedded struct{ inner }                       //nolint:unused // read by reflection
+		pointed  struct{ *inner }                      //nolint:unused // read by reflection
 		other    struct {
-			rawInput bytes.Reader
-			hand     bytes.Buffer
+			rawInput bytes.Reader //nolint:unused // read by reflection
+			hand     bytes.Buffer //nolint:unused // read by reflection
 		}
-		behind struct{ rawInput, hand *bytes.Buffer }
-		one    struct{ rawInput bytes.Buffer }
-		none   struct{ in bytes.Buffer }
+		behind struct{ rawInput, hand *bytes.Buffer } //nolint:unused // read by reflection
+		one    struct{ rawInput bytes.Buffer }        //nolint:unused // read by reflection
+		none   struct{ in bytes.Buffer }              //nolint:unused // read by reflection
 	)
 	for _, tc := range []struct {
 		conn reflect.Type

@@ -46,12 +46,16 @@ func demo(ctx context.Context, cfg *config.Config, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
+	stream := page.Stream
+	if at := g.loops.Addr(); at != nil {
+		stream = "http://" + reachable(at).String() + cfg.Routes[0].Path
+	}
 	fmt.Fprintf(stdout, `Open the page   http://%[1]s/demo
 or listen       curl -N %[2]s
 and produce     echo '{"hello":"browser"}' | kcat -P -b %[3]s -t %[4]s
 Metrics are at  http://%[1]s/metrics
 Press Ctrl-C to stop.
-`, g.admin.Addr(), page.Stream, page.Broker, page.Topic)
+`, g.admin.Addr(), stream, page.Broker, page.Topic)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	if !cfg.Demo.Quiet {
@@ -86,12 +90,15 @@ func openBroker(d config.Demo) (*kfake.Cluster, error) {
 type brokerListener struct{ net.Listener }
 
 // Addr implements net.Listener.
-func (l brokerListener) Addr() net.Addr {
-	at, ok := l.Listener.Addr().(*net.TCPAddr)
-	if !ok || !at.IP.IsUnspecified() {
-		return l.Listener.Addr()
+func (l brokerListener) Addr() net.Addr { return reachable(l.Listener.Addr()) }
+
+// reachable is at, or 127.0.0.1 if at stands for every address of the machine.
+func reachable(at net.Addr) net.Addr {
+	tcp, ok := at.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return at
 	}
-	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: at.Port}
+	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: tcp.Port}
 }
 
 // produceSamples produces at --rate until ctx ends. Each record says where it

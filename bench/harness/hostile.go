@@ -24,7 +24,7 @@ const (
 
 // What an attack may do at most to honest streams and to the server.
 const (
-	slowerMax   = 1.5 // p99 under attack, as a multiple of that before; see judge
+	slowerMax   = 1.5 // p99 under attack, as a multiple of that right before
 	slowerLeast = 1.0 // milliseconds; a difference below is not the attack's
 	growthMax   = 64 << 20
 )
@@ -213,12 +213,9 @@ func (r *run) seen(what string, d time.Duration) (Seen, error) {
 }
 
 // judge says whether streams were slower under an attack than they may be, or the
-// server larger. The p99 of some seconds with a hundred records is that of the
-// worst record, and differs by half from one look to the next: usual is that in
-// the middle of all looks before attacks, which counts if it is more than the
-// attack's own.
-func (a *Attack) judge(usual float64) {
-	before, during := max(a.Before.LatencyMS.P99, usual), a.During.LatencyMS.P99
+// server larger.
+func (a *Attack) judge() {
+	before, during := a.Before.LatencyMS.P99, a.During.LatencyMS.P99
 	switch {
 	case a.Broke != "":
 	case a.During.LatencyMS.Samples == 0:
@@ -248,24 +245,18 @@ func (r *run) calm(behind string) error {
 
 // sumUpAttacks judges the attacks and makes figures of what was seen of all.
 func (r *run) sumUpAttacks() {
-	var all []float64
-	for _, a := range r.out.Attacks {
-		all = append(all, a.Before.LatencyMS.P99)
-	}
-	usual := spread(all).Median
 	held, slower, growth := 0, 0.0, int64(0)
 	for i := range r.out.Attacks {
 		a := &r.out.Attacks[i]
-		if a.judge(usual); a.Broke == "" {
+		if a.judge(); a.Broke == "" {
 			held++
 		}
-		if usual > 0 {
-			slower = max(slower, a.During.LatencyMS.P99/usual)
+		if before := a.Before.LatencyMS.P99; before > 0 {
+			slower = max(slower, a.During.LatencyMS.P99/before)
 		}
 		growth = max(growth, a.During.RSS-a.Before.RSS)
 	}
 	f := &r.out.Figures
-	f.set("usual_p99_ms", usual)
 	f.set("attacks", float64(len(r.out.Attacks)))
 	f.set("attacks_held", float64(held))
 	f.set("attack_p99_ratio", slower)

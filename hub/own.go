@@ -358,7 +358,7 @@ func (o *Own) fromLog(dst []byte, limit int, now time.Time) ([]byte, OwnState) {
 	f := o.r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if o.lacksMore() { // the log has moved on since
+	if o.lossN < f.lossN || o.lacksMore() { // the log has moved on since, or back
 		return dst, OwnMore
 	}
 	next, ahead := o.next()

@@ -83,7 +83,8 @@ func (f *Feed) addKeyPart(next int64) {
 }
 
 // voidKeys forgets what is held, of one partition or with -1 of all, so that it
-// is loaded again. mu must be held.
+// is loaded again, and with it what came beside a table that is being loaded: no
+// loader will finish that. mu must be held.
 func (f *Feed) voidKeys(part int) {
 	k := f.keys
 	if k == nil {
@@ -92,7 +93,7 @@ func (f *Feed) voidKeys(part int) {
 	k.round++
 	k.refusal, k.retryAt, k.tries = "", time.Time{}, 0
 	for i := range k.parts {
-		if part < 0 || i == part {
+		if part < 0 || i == part || k.parts[i].table == nil {
 			k.parts[i] = keyPart{}
 		}
 	}
@@ -124,7 +125,9 @@ func (f *Feed) keep(i int, rec *frame.Record, out frame.Outcome) {
 	}
 	before := t.bytes()
 	if out.Kind == frame.Silent {
-		f.forgetKey(&k.parts[i], t, rec.Key)
+		if !f.forgetKey(&k.parts[i], t, rec.Key) {
+			return
+		}
 	} else {
 		k.buf = k.buf[:0]
 		if f.labeler != nil {
@@ -142,15 +145,17 @@ func (f *Feed) keep(i int, rec *frame.Record, out frame.Outcome) {
 	}
 }
 
-// forgetKey removes a key whose latest record is none of the format's. mu must
-// be held.
-func (f *Feed) forgetKey(p *keyPart, t *keyTable, key []byte) {
+// forgetKey removes a key whose latest record is none of the format's; false if
+// all keys were given up for it. mu must be held.
+func (f *Feed) forgetKey(p *keyPart, t *keyTable, key []byte) bool {
 	if t.forget(key); t != p.news {
-		return
+		return true
 	}
 	if p.gone = append(p.gone, string(key)); len(p.gone) > loadGap {
 		f.voidKeys(-1) // it takes the loader too long
+		return false
 	}
+	return true
 }
 
 func (k *keys) count() (n int) {

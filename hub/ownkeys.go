@@ -14,6 +14,12 @@ type ownKeys struct {
 	shut   bool // it was counted
 }
 
+// inside reports whether the stream, at next in a partition, is on its way
+// through its keys.
+func (k *ownKeys) inside(part int, next int64) bool {
+	return k.entered && k.part == part && next < k.to
+}
+
 // keysLack returns the first partition, by topic and number, of which the
 // stream lacks more than the log holds, or everything: the latest records stand
 // for it. The feed's mutex must be held.
@@ -29,8 +35,7 @@ func (o *Own) keysLack() (part int, ok bool) {
 			}
 			p := &f.parts[i]
 			next := o.ids.Next(g, p.id)
-			inside := o.keys.entered && o.keys.part == int(i) && next < o.keys.to
-			if p.next > 0 && next != frame.Unknown && (inside || next == 0 || next < f.index.parts[i].base) {
+			if p.next > 0 && next != frame.Unknown && (o.keys.inside(int(i), next) || next == 0 || next < f.index.parts[i].base) {
 				return int(i), true
 			}
 		}
@@ -99,8 +104,11 @@ func (o *Own) vet() (lost []frame.Range, known bool) {
 			return nil, false
 		}
 		oldest := kp.table.dropped
-		if !o.keys.vetted {
+		switch {
+		case !o.keys.vetted:
 			oldest = max(oldest, kp.trusted)
+		case o.keys.inside(i, next) && oldest <= o.keys.liveBefore:
+			continue // it is told of no key that these deleted
 		}
 		if next < oldest {
 			lost = append(lost, frame.Range{Topic: f.topics[p.group].name, Partition: p.id, From: next, To: frame.Unknown})

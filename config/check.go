@@ -7,7 +7,7 @@ import (
 
 // check holds the settings against each other.
 func (l *loader) check() error {
-	for _, check := range [...]func() error{l.checkKafka, l.checkListen, l.checkProxy, l.checkSizes, l.checkRoutes, l.checkPeers} {
+	for _, check := range [...]func() error{l.checkKafka, l.checkListen, l.checkProxy, l.checkSizes, l.checkRoutes, l.checkPeers, l.checkReport} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -126,6 +126,13 @@ func (l *loader) checkPeers() error {
 	}
 	if len(seen) > 0 && l.config.Node == "" {
 		return l.fault([]string{"peers"}, "needs --node: by a random name no peer knows this one")
+	}
+	return nil
+}
+
+func (l *loader) checkReport() error {
+	if l.config.Node == "" && strings.Contains(l.config.Kafka.ReportGroup, NodeParam) {
+		return l.fault([]string{"kafka-report-group"}, "%s needs --node: by a random name every start leaves a group behind", NodeParam)
 	}
 	return nil
 }

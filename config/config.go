@@ -79,6 +79,8 @@ type Kafka struct {
 	Rack      string // "" for none
 	TLS       TLS
 	SASL      SASL
+
+	ReportGroup string // to commit positions to, with {node} in it or not; "" for none
 }
 
 // TLS is how to dial the brokers. Files are read by whoever dials, so that they
@@ -116,6 +118,9 @@ type Demo struct {
 	Rate         int  // sample records a second
 	Quiet        bool // no sample producer
 }
+
+// NodeParam stands for Config.Node in Kafka.ReportGroup.
+const NodeParam = "{node}"
 
 // Isolation is which records of transactions are read.
 type Isolation string

@@ -86,6 +86,7 @@ var samples = map[string]struct{ text, with string }{
 	"kafka-client-id":                {"node-1", ""},
 	"kafka-isolation":                {"read_uncommitted", ""},
 	"kafka-rack":                     {"eu-1a", ""},
+	"kafka-report-group":             {"gateway-{node}", "--node=a"},
 	"kafka-tls":                      {"true", ""},
 	"kafka-tls-ca":                   {"/etc/ca.pem", "--kafka-tls"},
 	"kafka-tls-cert":                 {"/etc/cert.pem", "--kafka-tls --kafka-tls-key=k"},

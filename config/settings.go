@@ -92,6 +92,10 @@ func kafkaSettings(k *Kafka) []setting {
 			help:  "rack or zone of this node, so that brokers can name a replica nearby to read from",
 			value: single(&k.Rack, argText, parseText),
 		}, {
+			name: "kafka-report-group", means: "none",
+			help:  "consumer group to commit this node's positions to, every 5 to 10 s, so that tools show its lag; nothing reads them back; {node} is --node",
+			value: single(&k.ReportGroup, argText, parseGroup),
+		}, {
 			name: "kafka-tls", reach: notInDemo,
 			help:  "dial brokers by TLS",
 			value: toggle(&k.TLS.Enabled),

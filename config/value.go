@@ -140,6 +140,18 @@ func parseText(text string) (string, error) {
 	return text, nil
 }
 
+// parseGroup takes the name of a consumer group, which may hold {node}.
+func parseGroup(text string) (string, error) {
+	const most = 255 // as topics, so that brokers' records of it stay small
+	if len(text) > most {
+		return "", fmt.Errorf("%s is longer than %d bytes", quote(text), most)
+	}
+	if strings.ContainsAny(strings.ReplaceAll(text, NodeParam, ""), "{}") {
+		return "", fmt.Errorf("%s holds a brace that is not of %s", quote(text), NodeParam)
+	}
+	return parseText(text)
+}
+
 // parseListen reads the address of a listener. The host may be empty: every
 // address of the machine.
 func parseListen(text string) (string, error) {

@@ -32,6 +32,10 @@ type Config struct {
 	SASL      SASL
 	Timing    Timing
 
+	// ReportGroup is a consumer group without members that positions are
+	// committed to, for others to look at; empty: none. One node, one group.
+	ReportGroup string
+
 	// decompressBytesMax bounds one batch after decompression; see limits.go.
 	decompressBytesMax int
 }
@@ -49,6 +53,7 @@ type Timing struct {
 	FetchWait time.Duration // FetchMaxWait; default 500 ms
 	WarmMax   time.Duration // how long streams may wait for a warm-up; default 30 s
 	WarmStall time.Duration // the same while no record of it comes; default 5 s
+	Report    time.Duration // least time between two commits to ReportGroup, and twice that the most; default 5 s
 }
 
 // backoff is the wait before the nth try in a row, from 1. Many nodes must not
@@ -76,6 +81,7 @@ func (c Config) defaults() Config {
 	setDefault(&c.Timing.FetchWait, 500*time.Millisecond)
 	setDefault(&c.Timing.WarmMax, 30*time.Second)
 	setDefault(&c.Timing.WarmStall, 5*time.Second)
+	setDefault(&c.Timing.Report, 5*time.Second)
 	setDefault(&c.decompressBytesMax, decompressBytesMax)
 	return c
 }

@@ -89,6 +89,20 @@ const (
 	// retiredMax is how many former ids of a topic are remembered, so that a
 	// broker that lags behind can't bring one back.
 	retiredMax = 8
+	// reportPartitionsMax bounds one commit. The broker writes it as one batch of
+	// its offsets topic, 1 MiB at most, and a position with the longest names
+	// there can be takes some 600 bytes.
+	reportPartitionsMax = 1000
+	// reportFailedMax is how long the reporter waits after commits that failed
+	// again and again, reportLogGap the time between two lines about it.
+	reportFailedMax = time.Minute
+	reportLogGap    = 10 * time.Minute
+	// reportWhole is the time after which positions that did not move are
+	// committed again: brokers forget what is older than
+	// offsets.retention.minutes, a week, or a day before Kafka 2.0.
+	reportWhole = 12 * time.Hour
+	// reportLastMax is how long Run waits for the last commit.
+	reportLastMax = 2 * time.Second
 	// closeMax is how long Run waits for a client to close.
 	closeMax = 5 * time.Second
 )

@@ -192,6 +192,13 @@ func (t *Tail) Run(ctx context.Context) error {
 		t.history.open.Store(nil)
 		past.close()
 	}()
+	rep, err := t.newReporter()
+	if err != nil {
+		return fmt.Errorf("kafka client: %w", err)
+	}
+	if rep != nil {
+		defer rep.close()
+	}
 	r, err := t.newReader(ctx)
 	if err != nil {
 		return fmt.Errorf("kafka client: %w", err)
@@ -203,6 +210,9 @@ func (t *Tail) Run(ctx context.Context) error {
 	k := keeper{t: t, lister: t.newLister(cl)}
 	var asking sync.WaitGroup
 	asking.Go(func() { t.answer(ctx, k.lister) })
+	if rep != nil {
+		asking.Go(func() { rep.run(ctx) })
+	}
 	k.run(ctx)
 	asking.Wait()
 	return t.retire()

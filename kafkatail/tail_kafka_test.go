@@ -95,6 +95,8 @@ func TestKafka(t *testing.T) {
 		{"history recreated", kafkaHistoryRecreated},
 		{"history compacted", kafkaHistoryCompacted},
 		{"warmup", kafkaWarmup},
+		{"report", kafkaReport},
+		{"report denied", kafkaReportDenied},
 		{"killed", kafkaKilled}, // last: the others need not wait for it
 	} {
 		t.Run(tc.name, func(t *testing.T) { tc.f(t, r) })
@@ -413,6 +415,7 @@ func TestKafkaThreeBrokers(t *testing.T) {
 	r := start(t, kafkatest.Options{Brokers: 3})
 	t.Run("leader killed", func(t *testing.T) { kafkaLeaderKilled(t, r) })
 	t.Run("history leader killed", func(t *testing.T) { kafkaHistoryLeaderKilled(t, r) })
+	t.Run("coordinator killed", func(t *testing.T) { kafkaCoordinatorKilled(t, r) })
 	t.Run("unclean election", func(t *testing.T) { kafkaUncleanElection(t, r) })
 }
 

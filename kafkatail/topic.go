@@ -65,6 +65,8 @@ type partition struct {
 	behindAt   time.Time // since when end > next while next stood at behindNext
 	behindNext int64
 	beyondAt   time.Time // since when the log is seen to end before next
+
+	reported int64 // what the reporter's group has; -1: nothing
 }
 
 // subscription is one sink and what it was told.
@@ -212,7 +214,7 @@ func (tp *topic) begin(id frame.TopicID, now time.Time) {
 // Tail.mu must be held.
 func (tp *topic) grow(n int) {
 	for len(tp.parts) < n {
-		tp.parts = append(tp.parts, partition{next: frame.Unknown, start: -1, end: -1, leader: noLeader})
+		tp.parts = append(tp.parts, partition{next: frame.Unknown, start: -1, end: -1, leader: noLeader, reported: -1})
 		if tp.opened {
 			tp.advance(int32(len(tp.parts)-1), 0)
 		}

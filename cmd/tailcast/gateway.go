@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -336,8 +337,9 @@ func certsConfig(cfg *config.Config, log *slog.Logger) certs.Config {
 func kafkaConfig(cfg *config.Config) kafkatail.Config {
 	k := &cfg.Kafka
 	return kafkatail.Config{
-		Warmup:  int64(cfg.Warmup),
-		Brokers: k.Brokers, ClientID: k.ClientID, Isolation: string(k.Isolation), Rack: k.Rack,
+		Warmup:      int64(cfg.Warmup),
+		ReportGroup: strings.ReplaceAll(k.ReportGroup, config.NodeParam, cfg.Node),
+		Brokers:     k.Brokers, ClientID: k.ClientID, Isolation: string(k.Isolation), Rack: k.Rack,
 		TLS: kafkatail.TLS{
 			On: k.TLS.Enabled, CA: k.TLS.CAFile, Cert: k.TLS.CertFile, Key: k.TLS.KeyFile,
 			ServerName: k.TLS.ServerName, InsecureSkipVerify: k.TLS.InsecureSkipVerify,

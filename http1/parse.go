@@ -51,15 +51,19 @@ func (p *Parser) Reset() { p.progress = progress{} }
 // error is an *Error.
 //
 // On success n is the size of the head, with the empty line that ends it, and r
-// is filled; what follows in b is the body or the next request. Parse borrows
-// b, r aliases b and p.
+// is filled; what follows in b is the body or the next request. Of a head that
+// is refused, or not complete yet, r holds the method and nothing else, as far
+// as it was read: an answer to HEAD has no content, whatever it says (RFC 9110
+// section 9.3.2). Parse borrows b, r aliases b and p.
 func (p *Parser) Parse(b []byte, r *Request) (n int, err error) {
 	n, err = p.lines(b)
+	if err != nil {
+		*r = Request{Method: p.method}
+	} else {
+		p.fill(r, b[:n:n])
+	}
 	if err == ErrIncomplete {
 		return 0, err
-	}
-	if err == nil {
-		p.fill(r, b[:n:n])
 	}
 	p.Reset()
 	return n, err

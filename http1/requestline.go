@@ -13,14 +13,14 @@ func (p *Parser) requestLine(line []byte, at int) error {
 	if !all(method, isToken) {
 		return errMethod
 	}
+	p.method = methodOf(method) // of what is refused below, too
+	p.methodName = span{at, at + len(method)}
 	if err := p.version(version); err != nil {
 		return err
 	}
 	if string(method) == "CONNECT" {
 		return errConnect
 	}
-	p.method = methodOf(method)
-	p.methodName = span{at, at + len(method)}
 	return p.target(target, at+len(method)+1)
 }
 

@@ -293,13 +293,14 @@ func (l *Loop) write(c *conn, b []byte) bool {
 }
 
 // refuse answers a request that could not be read, and ends the connection.
-// origin is the page's, as far as it was read.
+// Its method is in l.req, and origin is the page's, as far as they were read.
 func (l *Loop) refuse(c *conn, err error, origin []byte, why closeReason) bool {
 	bad := &http1.Error{Status: 400, Reason: err.Error()}
 	errors.As(err, &bad)
 	l.fields = l.srv.site.CORS.Decide(origin).AppendFields(l.fields[:0])
 	l.out = http1.AppendAnswer(l.out[:0], &http1.Answer{
 		Status: bad.Status, Date: l.date.now(), Body: bad.Reason, Close: true, Fields: l.fields,
+		Head: l.req.Method == http1.MethodHead,
 	})
 	l.note(c, nil, bad.Status)
 	return l.write(c, l.out) && l.linger(c, why)
@@ -310,6 +311,9 @@ var errHeadLate = &http1.Error{Status: 408, Reason: "the request head did not co
 // headLate ends a connection that sent no whole head in time; one that sent
 // none of it, a browser's spare one, gets no answer it did not ask for.
 func (l *Loop) headLate(c *conn) {
+	if c.in != nil {
+		_, _ = c.in.parser.Parse(c.in.head, &l.req) // for the method: there is no more than was read
+	}
 	if c.in == nil || len(c.in.head) == 0 || !l.refuse(c, errHeadLate, nil, closeTimeout) {
 		l.hangUp(c, closeTimeout)
 	}

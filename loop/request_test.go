@@ -126,6 +126,12 @@ func TestRequests(t *testing.T) {
 		{"connect", "CONNECT gw.test:443 HTTP/1.1\r\nHost: gw.test:443\r\n\r\n\x16\x03\x01", nil, "501 close vary=Origin", false},
 		{"bad path of a page", req("GET /%zz HTTP/1.1", page), nil, "400 close " + granted, false},
 		{"bad head of a page", req("GET /events HTTP/1.1", page, "bad line"), nil, "400 close vary=Origin", false},
+		{"bad path of a head", req("HEAD /a//b HTTP/1.1"), []string{"HEAD"}, "400 close vary=Origin", false},
+		{"head without a host", "HEAD /events HTTP/1.1\r\n\r\n", []string{"HEAD"}, "400 close vary=Origin", false},
+		{"head of another version", req("HEAD /events HTTP/2.0"), []string{"HEAD"}, "505 close vary=Origin", false},
+		{"bad line of a head", req("HEAD /events HTTP/1.1", "bad line"), []string{"HEAD"}, "400 close vary=Origin", false},
+		{"too long a head of a head", req("HEAD /events HTTP/1.1", "X: "+strings.Repeat("x", 17<<10)), []string{"HEAD"}, "431 close vary=Origin", false},
+		{"head, then a bad get", req("HEAD /nope HTTP/1.1") + "GET / HTTP/1.1\r\n\r\n", []string{"HEAD"}, "404 vary=Origin; 400 close vary=Origin", false},
 		{"no host", "GET /events HTTP/1.1\r\n\r\n", nil, "400 close vary=Origin", false},
 		{"version", "GET /events HTTP/2.0\r\nHost: a\r\n\r\n", nil, "505 close vary=Origin", false},
 		{"head too long", req("GET /events HTTP/1.1", "X: "+strings.Repeat("x", 17<<10)), nil, "431 close vary=Origin", false},
@@ -268,8 +274,9 @@ func TestKeepAlive(t *testing.T) {
 // is none; a byte now and then does not help.
 func TestHeaderTimeout(t *testing.T) {
 	r := newRig(t, nil)
-	silent, slow := r.dial(), r.dial()
+	silent, slow, head := r.dial(), r.dial(), r.dial()
 	slow.send("GET /events HT")
+	head.send("HEAD /events HTTP/1.1\r\nHost: gw.test\r\n")
 	for range 4 {
 		r.later(time.Second)
 		slow.send("X")
@@ -287,12 +294,16 @@ func TestHeaderTimeout(t *testing.T) {
 	if got, err := answers(raw); got != "408 close vary=Origin" || err != nil || !ended {
 		t.Errorf("half a head: got %q, %v, ended: %t", got, err, ended)
 	}
+	raw, ended = head.read()
+	if got, err := answers(raw, "HEAD"); got != "408 close vary=Origin" || err != nil || !ended {
+		t.Errorf("half of a HEAD: got %q, %v, ended: %t", got, err, ended)
+	}
 	slow.send("more")
 	if raw, _ := slow.read(); raw != "" {
 		t.Errorf("got %q behind the last answer", raw)
 	}
 	r.later(r.srv.waits.linger + time.Second)
-	if r.l.counts.closed[closeTimeout] != 2 || len(r.l.all) != 0 {
+	if r.l.counts.closed[closeTimeout] != 3 || len(r.l.all) != 0 {
 		t.Errorf("closed: %v, %d left", r.l.counts.closed, len(r.l.all))
 	}
 }

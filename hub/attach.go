@@ -106,7 +106,14 @@ func (f *Feed) settle(r *Reader, start Start, dst []byte) (Placement, []byte) {
 	case fit == fitsNot:
 		f.stats.Older++
 	}
-	return Placement{Own: f.own(r, start, want, nil)}, frame.AppendID(dst, want)
+	o := f.own(r, start, want, nil)
+	if _, ask := f.toAsk(want); ask && start.Asked {
+		// With an id that says * the client would come back as one that never
+		// asked: until its place is known the one it has is the better one.
+		o.untold, o.came = true, true
+		return Placement{Own: o}, dst
+	}
+	return Placement{Own: o}, frame.AppendID(dst, want)
 }
 
 // start places a stream by its start policy; why is the reason if that is not

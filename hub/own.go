@@ -55,6 +55,7 @@ type Own struct {
 	cut        []frame.Range
 	begun      bool      // and that a topic begins anew
 	untold     bool      // no id says yet where it goes on
+	came       bool      // though it had one when it came
 	notices    []notice  // resyncs to be told with it
 	blocked    time.Time // a topic is another one by now: nothing is asked before, unless the tail says so
 	aheadSince time.Time // since when a partition is ahead of this node; zero: none is

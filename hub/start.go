@@ -59,7 +59,7 @@ func (o *Own) started(bounds []Bound, now time.Time) {
 // tellStart appends what led to where the stream begins, or its id there. The
 // feed's mutex must be held.
 func (o *Own) tellStart(dst []byte) []byte {
-	o.untold, o.moved = false, false
+	o.untold, o.came, o.moved = false, false, false
 	if len(o.notices) == 0 {
 		o.id = o.ids.Append(o.id[:0])
 		return frame.AppendIDBlock(dst, o.id)
@@ -98,7 +98,7 @@ func (o *Own) startOver(dst []byte, reason frame.Reason, lost []frame.Range) []b
 
 // begins reports whether the stream had no position, and was not told yet where
 // it begins: it has nothing that could be lost.
-func (o *Own) begins() bool { return o.untold && len(o.notices) == 0 }
+func (o *Own) begins() bool { return o.untold && !o.came && len(o.notices) == 0 }
 
 // notify appends the event of n, or keeps it until the brokers have said where
 // the stream goes on. The feed's mutex must be held.

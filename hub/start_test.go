@@ -142,13 +142,23 @@ func TestStartOfATopicReadWhole(t *testing.T) {
 // TestFirstBlockOfAStart: the place that the brokers have to be asked for is
 // told as soon as it is known, with the reason in one block if there is one.
 func TestFirstBlockOfAStart(t *testing.T) {
+	tags := "," + tagOf("b", 2) + "," + tagOf("c", 3)
+	at := func(pairs string) frame.Position { return id(t, "v1:"+pairs+tagOf("a", 1)+tags) }
 	for _, tc := range []struct {
 		start Start
 		first string
 		then  string
 	}{
-		{Start{Policy: Policy{From: FromEarliest}}, "retry: 1000\n:\n", "id: ID\n\n"},
-		{Start{Foreign: true, Policy: Policy{From: FromEarliest}}, "retry: 1000\n:\n", "id: ID\nevent: resync\ndata: {\"reason\":\"unknown\",\"topics\":{}}\n\n"},
+		{Start{Policy: Policy{From: FromEarliest}}, "retry: 1000\n:\n", "id: 0-29.1-29\n\n"},
+		{Start{Foreign: true, Policy: Policy{From: FromEarliest}}, "retry: 1000\n:\n", "id: 0-29.1-29\nevent: resync\ndata: {\"reason\":\"unknown\",\"topics\":{}}\n\n"},
+		// What the client chose would be lost with an id that says *; what its route says holds whenever it comes.
+		{Start{Position: at("0-50.1-*"), Policy: Policy{FromTime, 90}, Asked: true}, "retry: 1000\n:\n", "id: 0-50.1-89\n\n"},
+		{Start{Position: at("0-102.1-*"), Policy: Policy{FromTime, 90}, Asked: true}, "retry: 1000\n:\n", "id: 0-102.1-89\n\n"},
+		{
+			Start{Position: at("0-5.1-*"), Policy: Policy{FromTime, 90}, Asked: true},
+			"retry: 1000\n:\n",
+			"id: 0-29.1-89\nevent: resync\ndata: {\"reason\":\"expired\",\"topics\":{\"a\":[{\"partition\":0,\"from\":6,\"to\":29}]}}\n\n",
+		},
 	} {
 		s := withBrokers(t, 30)
 		at, first := s.r.Attach(tc.start, 1000, nil)
@@ -156,7 +166,8 @@ func TestFirstBlockOfAStart(t *testing.T) {
 			t.Fatalf("placed at %+v with %q", at, blocks(first))
 		}
 		b := s.next(at.Own)
-		want := strings.ReplaceAll(tc.then, "ID", "v1:0-29.1-29"+tagOf("a", 1)+","+tagOf("b", 2)+","+tagOf("c", 3))
+		place, then, _ := strings.Cut(tc.then, "\n")
+		want := strings.Replace(place, "id: ", "id: v1:", 1) + tagOf("a", 1) + tags + "\n" + then
 		if got := blocks(b[:frame.Len(b)]); got != want {
 			t.Errorf("then %q, want %q", got, want)
 		}

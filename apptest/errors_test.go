@@ -36,6 +36,7 @@ func TestErrors(t *testing.T) {
 	}{
 		{"unknown flag", "serve --max-leg 1MiB", 2, []string{`"--max-leg"`, `"--max-lag"`}},
 		{"unknown command", "server", 2, []string{`"server"`, "serve", "bench", "version"}},
+		{"argument of version", "version --json", 2, []string{`"--json"`}},
 		{"a flag for a command", "-v serve", 2, []string{`"-v"`, "is not a command"}},
 		{"one port for two", free + b.addr + " --admin " + nobody + " --listen " + nobody, 1, []string{"--admin", nobody, "in use"}},
 		{"demo: an address that is not here", "demo --listen 127.0.0.1:0 --admin 127.0.0.1:0 --broker-listen 192.0.2.1:0", 1, []string{"--broker-listen", "192.0.2.1:0"}},

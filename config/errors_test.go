@@ -79,6 +79,8 @@ func TestErrors(t *testing.T) {
 		{"--proxy-trusted 0.0.0.0/33", "", "", `--proxy-trusted: "0.0.0.0/33" is not a network (use 10.0.0.0/8, 2001:db8::/32, 192.0.2.7)`},
 		{"--proxy-trusted fe80::1%eth0", "", "", `--proxy-trusted: "fe80::1%eth0" is not a network (use 10.0.0.0/8, 2001:db8::/32, 192.0.2.7)`},
 		{"--kafka-brokers a:65536", "", "", `--kafka-brokers: "a:65536" is not a broker's address (use kafka-1:9092, 10.0.0.7:9092, [::1]:9092)`},
+		{"--kafka-brokers a%0:9092", "", "", `--kafka-brokers: "a%0:9092" is not a broker's address (use kafka-1:9092, 10.0.0.7:9092, [::1]:9092)`},
+		{"--kafka-brokers %25", "", "", `--kafka-brokers: "%25" is not a broker's address (use kafka-1:9092, 10.0.0.7:9092, [::1]:9092)`},
 		{"--kafka-brokers :9092", "", "", `--kafka-brokers: ":9092" is not a broker's address (use kafka-1:9092, 10.0.0.7:9092, [::1]:9092)`},
 		{"--kafka-tls=", "", "", `--kafka-tls: "" is not true or false`},
 		{"--kafka-tls=TRUE", "", "", `--kafka-tls: "TRUE" is not true or false`},

@@ -201,8 +201,11 @@ func isPort(port string) bool {
 }
 
 // isHost reports whether host can be a name or an address. Whether it is one,
-// the resolver knows.
+// the resolver knows. Only an IPv6 address has a percent sign, before its zone.
 func isHost(host string) bool {
+	if address, _, zoned := strings.Cut(host, "%"); zoned && !strings.Contains(address, ":") {
+		return false
+	}
 	for _, c := range []byte(host) {
 		switch {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-._:%", c) >= 0:

@@ -42,6 +42,10 @@ func run(args, env []string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, usage)
 		return 0
 	case "version", "--version":
+		if len(args) > 1 {
+			fmt.Fprintf(stderr, "tailcast: unexpected argument %.80q\n", args[1])
+			return 2
+		}
 		fmt.Fprintf(stdout, "tailcast %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return 0
 	}

@@ -2,7 +2,6 @@ package loop
 
 import (
 	"container/list"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -16,7 +15,7 @@ import (
 )
 
 // handshakesMax bounds the TLS handshakes under way: as many goroutines, of
-// some 20 KB each. When all are taken the oldest gives way: an honest client
+// some 20 KB each, three times that with the longest ClientHello. When all are taken the oldest gives way: an honest client
 // is through in a few round trips, so those that wait longest are those that
 // only take places.
 const handshakesMax = 1024
@@ -27,6 +26,7 @@ const handshakesMax = 1024
 type handshakes struct {
 	accepter *accepter     // gets each when it is done
 	cpus     chan struct{} // a place for each that may compute
+	begins   chan struct{} // the place of the one that is next to begin
 	wg       sync.WaitGroup
 
 	mu      sync.Mutex
@@ -52,7 +52,7 @@ var (
 )
 
 func newHandshakes(a *accepter) *handshakes {
-	return &handshakes{accepter: a, cpus: make(chan struct{}, share.Aside())}
+	return &handshakes{accepter: a, cpus: make(chan struct{}, share.Aside()), begins: make(chan struct{}, 1)}
 }
 
 // begin begins the handshake of a connection. One accepter calls it.
@@ -104,8 +104,8 @@ func (h *handshakes) run(a *arrival, hs *handshake) {
 			a.edge = &edge{}
 		}
 		a.edge.tls = s
-	default:
-		answerPlain(err)
+	case errors.Is(err, errNoHello):
+		hs.answerPlain()
 	}
 	h.accepter.shaken(a, err)
 }
@@ -117,6 +117,9 @@ func (h *handshakes) shake(a *arrival, hs *handshake) (*session, error) {
 			return nil, fmt.Errorf("%w: %w", errNoProxy, err)
 		}
 	}
+	if err := hs.readHello(); err != nil {
+		return nil, err
+	}
 	s := newSession(hs, h.accepter.srv.cfg.TLS)
 	if !hs.compute() {
 		return nil, errHandshakeBusy
@@ -125,15 +128,22 @@ func (h *handshakes) shake(a *arrival, hs *handshake) (*session, error) {
 	return s, s.tls.Handshake()
 }
 
-// compute waits for a CPU; false when the handshake was evicted.
+// compute waits for a CPU to begin with; false when the handshake was evicted.
 func (hs *handshake) compute() bool {
 	select {
-	case hs.all.cpus <- struct{}{}:
-		return true
+	case hs.all.begins <- struct{}{}:
 	case <-hs.gone:
 		return false
 	}
+	hs.goOn()
+	<-hs.all.begins
+	return true
 }
+
+// goOn waits for a CPU to go on with. That comes before those that begin but for
+// one of them: what its client has answered holds ten times their memory, and is
+// soon over.
+func (hs *handshake) goOn() { hs.all.cpus <- struct{}{} }
 
 func (hs *handshake) rest() { <-hs.all.cpus }
 
@@ -141,24 +151,22 @@ func (hs *handshake) rest() { <-hs.all.cpus }
 func (hs *handshake) Read(b []byte) (int, error) {
 	if len(hs.early) > 0 {
 		n := copy(b, hs.early)
-		hs.early = hs.early[n:]
+		if hs.early = hs.early[n:]; len(hs.early) == 0 {
+			hs.early = nil
+		}
 		return n, nil
 	}
 	hs.rest()
 	n, err := hs.TCPConn.Read(b)
-	hs.all.cpus <- struct{}{}
+	hs.goOn()
 	return n, err
 }
 
 // answerPlain tells a client that speaks HTTP where TLS is spoken.
-func answerPlain(err error) {
-	var bad tls.RecordHeaderError
-	if !errors.As(err, &bad) || bad.Conn == nil {
-		return
-	}
-	switch string(bad.RecordHeader[:]) {
+func (hs *handshake) answerPlain() {
+	switch string(hs.early[:recordHead]) {
 	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO", "DELET", "PATCH", "CONNE", "TRACE":
-		_, _ = bad.Conn.Write(http1.AppendAnswer(nil, &http1.Answer{ // it is told if it can be
+		_, _ = hs.Write(http1.AppendAnswer(nil, &http1.Answer{ // it is told if it can be
 			Status: 400, Close: true, Body: "this port speaks TLS: ask for https",
 		}))
 	}

@@ -205,6 +205,11 @@ func TestTLSRefusals(t *testing.T) {
 	}{
 		{"HTTP", func(s *site) string { c := plainly(s); c.send(req("GET /events HTTP/1.1")); return c.all() }, "400 Bad Request\r\n"},
 		{"garbage", func(s *site) string { c := plainly(s); c.send("\xff\xff\xff\xff\xff\xff\xff\xff"); return c.all() }, ""},
+		{"garbage behind a head", func(s *site) string {
+			c := plainly(s)
+			c.send("\x16\x03\x01\x07\x00\x01\xff\xff\xff\xff\xff")
+			return c.all()
+		}, ""},
 		{"nothing", func(s *site) string { return plainly(s).all() }, "reset"},
 		{"half a hello", func(s *site) string { c := plainly(s); c.send("\x16\x03\x01\x02\x00\x01"); return c.all() }, "reset"},
 		{"HTTP/2 alone", func(s *site) string { s.tls.NextProtos = []string{"h2"}; return s.dial().handshake() }, "no application protocol"},

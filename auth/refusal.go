@@ -23,6 +23,10 @@ func (r *Refusal) Challenge() string {
 	return ""
 }
 
+// LacksClaim is the WWW-Authenticate field of an answer to a token that lacks a
+// claim which the route uses; what it is called need not be told there.
+const LacksClaim = `Bearer error="` + insufficientScope + `", error_description="the token lacks a claim that the stream needs"`
+
 // The errors of RFC 6750 3.1.
 const (
 	invalidRequest    = "invalid_request"

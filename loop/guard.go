@@ -127,7 +127,7 @@ func (l *Loop) answerLate(c *conn) {
 // deny answers a request that its guard refuses. A stream that may be opened
 // later is: for EventSource any status but 200 means never.
 func (l *Loop) deny(c *conn, r *http1.Request, why *auth.Refusal) bool {
-	if why.Later && r.Method == http1.MethodGet {
+	if why.Later && r.Method != http1.MethodPost {
 		c.plain = r.Minor == 0
 		l.out = http1.AppendStreamHead(l.out[:0], r.Minor, l.date.now(), l.fields)
 		l.note(c, r, 200)

@@ -223,6 +223,14 @@ func TestGuardTooLate(t *testing.T) {
 	if _, err := c.block(); err != io.EOF {
 		t.Errorf("%v, want the last chunk", err)
 	}
+	c = s.dial()
+	c.send(req("HEAD /events HTTP/1.1", bearer(i.token(61))))
+	if head := c.head(); !strings.Contains(head, " 200 ") {
+		t.Error(head)
+	}
+	if rest, err := io.ReadAll(c.r); err != nil || len(rest) > 0 {
+		t.Errorf("behind the head of a HEAD: %q, %v", rest, err)
+	}
 }
 
 // A stream ends with its token, cleanly, and is challenged before: a third of

@@ -236,6 +236,9 @@ func (l *Loop) notOpened(c *conn, r *http1.Request, err error, token *auth.Token
 func (l *Loop) refused(c *conn, r *http1.Request, err error) bool {
 	no := &route.Refusal{Status: 500, Reason: "the stream can't be opened"}
 	errors.As(err, &no)
+	if no.Claim {
+		l.fields = append(l.fields, "WWW-Authenticate: "+auth.LacksClaim+"\r\n"...)
+	}
 	return l.answer(c, r, &http1.Answer{Status: no.Status, Fields: l.fields, Body: no.Reason})
 }
 

@@ -193,7 +193,7 @@ func (t Template) Expand(v *Values, dst []string) ([]string, error) {
 			continue
 		}
 		if len(heads)*len(texts) > valuesMax {
-			return dst[:begin], &Refusal{403, fmt.Sprintf("%s stands for more than %d values", t.text, valuesMax)}
+			return dst[:begin], &Refusal{Status: 403, Reason: fmt.Sprintf("%s stands for more than %d values", t.text, valuesMax)}
 		}
 		heads = slices.Clone(heads)
 		dst = dst[:begin]

@@ -13,6 +13,7 @@ import (
 type Refusal struct { //nolint:errname // it is an answer first
 	Status int    // 400 for what the request lacks, 403 or 404
 	Reason string // one line for the sender; holds nothing the sender did not know but the route's own names
+	Claim  bool   // it is the token that lacks something, and another may have it (RFC 6750 3.1: insufficient_scope)
 }
 
 func (r *Refusal) Error() string { return r.Reason }
@@ -53,11 +54,11 @@ func (v *Values) param(name string) (string, error) {
 	}
 	switch value, ok := unescape(found, nil); {
 	case n > 1:
-		return "", &Refusal{400, fmt.Sprintf("the query has parameter %q more than once", name)}
+		return "", &Refusal{Status: 400, Reason: fmt.Sprintf("the query has parameter %q more than once", name)}
 	case !ok:
-		return "", &Refusal{400, fmt.Sprintf("parameter %q of the query has a broken escape", name)}
+		return "", &Refusal{Status: 400, Reason: fmt.Sprintf("parameter %q of the query has a broken escape", name)}
 	case len(value) == 0:
-		return "", &Refusal{400, fmt.Sprintf("the query has no parameter %q", name)}
+		return "", &Refusal{Status: 400, Reason: fmt.Sprintf("the query has no parameter %q", name)}
 	default:
 		return string(value), nil
 	}
@@ -70,7 +71,7 @@ func (v *Values) claim(path []string) ([]string, error) {
 		texts, _ = v.Claims.Lookup(path)
 	}
 	if len(texts) == 0 || slices.Contains(texts, "") {
-		return nil, &Refusal{403, fmt.Sprintf("the token has no claim %q", strings.Join(path, "."))}
+		return nil, &Refusal{Status: 403, Reason: fmt.Sprintf("the token has no claim %q", strings.Join(path, ".")), Claim: true}
 	}
 	return texts, nil
 }

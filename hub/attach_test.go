@@ -125,7 +125,7 @@ func TestResumeFromEveryID(t *testing.T) {
 		t.Errorf("the position of latest is placed at %d of %d", at.Place, g.feed.log.end)
 	}
 	for _, s := range g.sinks {
-		s.Flush()
+		s.Flush(nil)
 	}
 	all := events(t, g.rest(0))
 	for i, e := range all {
@@ -286,7 +286,7 @@ func TestResumeFallsOutOfTheLog(t *testing.T) {
 	for o := range int64(200) {
 		s.Append(0, []frame.Record{{Offset: o, Value: value}})
 	}
-	s.Flush()
+	s.Flush(nil)
 	base := g.feed.index.parts[0].base
 	if base == 0 {
 		t.Fatal("nothing fell out of the log")

@@ -247,18 +247,18 @@ func (f *Feed) evict() {
 	}
 }
 
-// flush lets the loops read what was appended and wakes them, at once or when
-// the flush window is over. mu must be held.
-func (f *Feed) flush() {
+// flush lets the loops read what was appended and wakes them, with w's round or
+// when the flush window is over. mu must be held.
+func (f *Feed) flush(w *Wakes) {
 	if f.publish() {
-		f.markSoon()
+		f.markSoon(w)
 	}
 }
 
 // flushNow is flush for what no window holds up. mu must be held.
-func (f *Feed) flushNow() {
+func (f *Feed) flushNow(w *Wakes) {
 	if f.publish() {
-		f.mark()
+		f.mark(w)
 	}
 }
 
@@ -281,33 +281,34 @@ func (f *Feed) publish() (news bool) {
 	return f.isOpen() // else its streams wait, and a mark would only beat them
 }
 
-// mark puts the feed into the mailboxes of the loops that read it. mu must be held.
-func (f *Feed) mark() {
+// mark puts the feed into the mailboxes of the loops that read it, which are
+// woken with w's round. mu must be held.
+func (f *Feed) mark(w *Wakes) {
 	f.window.closed(f.log.end)
 	for _, r := range f.readers {
-		r.box.mark(r)
+		r.box.mark(r, w)
 	}
 }
 
 // tick follows the clock, every tickEvery. It reports whether the feed should
 // end.
-func (f *Feed) tick(now time.Time) (ends bool) {
+func (f *Feed) tick(now time.Time, w *Wakes) (ends bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.follow(now)
+	f.follow(now, w)
 	return f.idle(now)
 }
 
 // follow beats a silent feed and wakes streams that look at the time. mu must be
 // held.
-func (f *Feed) follow(now time.Time) {
+func (f *Feed) follow(now time.Time, w *Wakes) {
 	f.moveLagMark()
 	f.sweepKeys(now)
 	if f.wantsLoad(now) {
 		f.hub.load(f)
 	}
 	if f.timed.Load() > 0 {
-		f.mark() // they look at the time
+		f.mark(w) // they look at the time
 	}
 	grew := f.grew
 	f.grew = false
@@ -320,13 +321,13 @@ func (f *Feed) follow(now time.Time) {
 	}
 	f.beatAt = now
 	if !open { // its streams have no place in the log, whatever is appended: their loops beat them
-		f.mark()
+		f.mark(w)
 		return
 	}
 	f.stats.Heartbeat++
 	f.frameBuf = append(f.frameBuf[:0], frame.Heartbeat...)
 	f.put(f.frameBuf, noLabel)
-	f.flushNow()
+	f.flushNow(w)
 	f.grew = false
 }
 

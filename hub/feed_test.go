@@ -13,7 +13,7 @@ import (
 func (g *rig) ticks(now time.Time, d time.Duration) time.Time {
 	for end := now.Add(d); now.Before(end); {
 		now = now.Add(tickEvery)
-		g.feed.tick(now)
+		g.feed.tick(now, nil)
 	}
 	return now
 }
@@ -72,7 +72,7 @@ func TestOffsetsWithoutRecordsAreSilence(t *testing.T) {
 	now := g.feed.beatAt
 	for n := range int64(30) {
 		g.sinks[0].Advance(0, n)
-		g.sinks[0].Flush()
+		g.sinks[0].Flush(nil)
 		now = g.ticks(now, time.Second)
 	}
 	if n := g.beats(0); n != 2 {
@@ -139,7 +139,7 @@ func fillLog(s Sink, n int) {
 	for i := range int64(n * 32) {
 		s.Append(0, []frame.Record{{Offset: at + i, Value: value}})
 	}
-	s.Flush()
+	s.Flush(nil)
 }
 
 func TestLagMark(t *testing.T) {
@@ -230,7 +230,7 @@ func TestIndexIsBounded(t *testing.T) {
 		o[part]++
 		most = max(most, g.feed.index.entries.len())
 	}
-	s.Flush()
+	s.Flush(nil)
 	if most > ceiling || most < ceiling/2 {
 		t.Errorf("up to %d records in the index, ceiling %d", most, ceiling)
 	}
@@ -281,7 +281,7 @@ func TestLongPoll(t *testing.T) {
 	if got == records || got < records-segmentBytes/5000-1 {
 		t.Errorf("%d of %d records were read before the flush", got, records)
 	}
-	s.Flush()
+	s.Flush(nil)
 	if got += len(g.r.Times(nil, g.r.Head())); got != records || g.feed.Snapshot().First == 0 {
 		t.Errorf("%d of %d records were read, the log begins at %d", got, records, g.feed.log.first)
 	}
@@ -299,7 +299,7 @@ func TestTimes(t *testing.T) {
 		}
 	}
 	add(2)
-	s.Flush()
+	s.Flush(nil)
 	late := g.feed.Reader(g.box) // has no part in what was readable before
 	var told int64
 	check := func(name string, r *Reader, want ...int64) {
@@ -312,14 +312,14 @@ func TestTimes(t *testing.T) {
 	check("again", g.r)
 	add(2)
 	check("not flushed", g.r)
-	s.Flush()
+	s.Flush(nil)
 	check("flushed", g.r, 1002, 1003)
 	check("another loop", late, 1002, 1003)
 
 	// What comes while a loop writes is told when it is written.
 	upTo := g.r.Head()
 	add(1)
-	s.Flush()
+	s.Flush(nil)
 	if got := g.r.Times(nil, upTo); len(got) != 0 {
 		t.Errorf("not written yet: times %v", got)
 	}
@@ -338,7 +338,7 @@ func TestTimes(t *testing.T) {
 	s.Lost(frame.Expired, nil, parts(at)) // nor what a new generation forgot
 	check("a generation", g.r)
 	add(1)
-	s.Flush()
+	s.Flush(nil)
 	check("after it", g.r, 1000+at-1)
 }
 

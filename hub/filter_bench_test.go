@@ -90,7 +90,7 @@ func BenchmarkAppendLabeled(b *testing.B) {
 	for b.Loop() {
 		f.append(1)
 		if i++; i%64 == 0 {
-			g.sinks[0].Flush()
+			g.sinks[0].Flush(nil)
 		}
 	}
 }

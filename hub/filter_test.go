@@ -331,7 +331,7 @@ func TestFilteredJoinsBeforeWhatIsUnread(t *testing.T) {
 	for state == OwnMore {
 		b, state = at.Own.Step(b, 1000, time.Unix(1000, 0))
 	}
-	s.sinks[0].Flush()
+	s.sinks[0].Flush(nil)
 	b = append(b, matching(t, s.r, at.Own.Label(), x)...)
 	var got []string
 	for _, e := range events(t, b) {
@@ -356,7 +356,7 @@ func TestLabelsLeaveWithTheLog(t *testing.T) {
 			rec.Key, rec.Value = []byte(strings.Repeat("k", tc.key)), []byte(strings.Repeat("v", tc.value))
 			s.Append(0, []frame.Record{rec})
 		}
-		s.Flush()
+		s.Flush(nil)
 		f := g.feed
 		x := &f.index
 		if held := f.log.held + f.labels.held; held > 2*testOptions.LogBytes {

@@ -144,6 +144,7 @@ func (h *Hub) Run(ctx context.Context) {
 	t := time.NewTicker(tickEvery)
 	defer t.Stop()
 	var feeds []*Feed
+	var wakes Wakes
 	for {
 		select {
 		case <-ctx.Done():
@@ -151,10 +152,11 @@ func (h *Hub) Run(ctx context.Context) {
 		case now := <-t.C:
 			feeds = h.all(feeds[:0])
 			for _, f := range feeds {
-				if f.tick(now) {
+				if f.tick(now, &wakes) {
 					h.end(f)
 				}
 			}
+			wakes.Wake()
 			h.trim(feeds)
 			clear(feeds)
 			h.replays.tick(now)

@@ -22,7 +22,7 @@ func TestAppendAllocs(t *testing.T) {
 		if allocs := testing.AllocsPerRun(100, func() {
 			first := g.feed.log.first
 			f.append(100)
-			g.sinks[0].Flush()
+			g.sinks[0].Flush(nil)
 			took = g.box.Take(took[:0])
 			if g.feed.log.first != first {
 				rolls++
@@ -40,7 +40,7 @@ func TestReaderAllocs(t *testing.T) {
 	g := newRig(t, testOptions, "events")
 	f := newFeeder(g.sinks[0], 12)
 	f.append(3000)
-	g.sinks[0].Flush()
+	g.sinks[0].Flush(nil)
 	took := make([]*Reader, 0, 4)
 	times := make([]int64, 0, 4000)
 	dst := make([]byte, 0, 4096)
@@ -52,7 +52,7 @@ func TestReaderAllocs(t *testing.T) {
 		do   func()
 	}{
 		{"a turn", func() { g.box.Enter(); g.box.Leave() }},
-		{"Take", func() { g.feed.mark(); took = g.box.Take(took[:0]) }},
+		{"Take", func() { g.feed.mark(nil); took = g.box.Take(took[:0]) }},
 		{"Read at the head", func() { g.r.Read(g.r.Head()) }},
 		{"Read of the newest", func() { g.r.Read(g.r.Head() - 1) }},
 		{"Read of the oldest", func() { g.r.Read(g.feed.log.first) }},
@@ -60,7 +60,7 @@ func TestReaderAllocs(t *testing.T) {
 		{"Boundary", func() { g.r.Boundary(g.feed.log.first + 1) }},
 		{"a heartbeat", func() {
 			now = now.Add(testOptions.Heartbeat)
-			g.feed.tick(now)
+			g.feed.tick(now, nil)
 			took = g.box.Take(took[:0])
 		}},
 		{"Records", func() { g.r.Records(g.feed.log.first, g.r.Head()) }},
@@ -80,7 +80,7 @@ func TestOwnStepAllocs(t *testing.T) {
 	g := newRig(t, testOptions, "events")
 	f := newFeeder(g.sinks[0], 2)
 	f.append(3000)
-	g.sinks[0].Flush()
+	g.sinks[0].Flush(nil)
 	dst := make([]byte, 0, 64<<10)
 	run := func(n int) float64 {
 		start := Start{Position: f.behind(0)}
@@ -106,7 +106,7 @@ func TestLabelAllocs(t *testing.T) {
 	f.recs[0].Headers = []frame.Header{{Name: "region", Value: []byte("eu")}, {Name: "region", Value: []byte("us")}}
 	f.recs[0].Value = []byte(`{"name":"a\u0062c","tenant":{"id":[1,"two",null,{"x":[]},3]}}`)
 	f.append(100_000)
-	if allocs := testing.AllocsPerRun(1000, func() { f.append(10); g.sinks[0].Flush() }); allocs != 0 {
+	if allocs := testing.AllocsPerRun(1000, func() { f.append(10); g.sinks[0].Flush(nil) }); allocs != 0 {
 		t.Errorf("%v allocations for 10 records", allocs)
 	}
 	table, _ := users(t, g.feed, 100, true)

@@ -75,7 +75,7 @@ func BenchmarkAppend(b *testing.B) {
 			for b.Loop() {
 				f.append(1)
 				if i++; i%64 == 0 {
-					g.sinks[0].Flush()
+					g.sinks[0].Flush(nil)
 				}
 			}
 		})
@@ -92,7 +92,7 @@ func BenchmarkFlush(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		f.append(1)
-		g.sinks[0].Flush()
+		g.sinks[0].Flush(nil)
 		took = g.box.Take(took[:0])
 	}
 	if len(took) != 1 {
@@ -105,7 +105,7 @@ func BenchmarkRead(b *testing.B) {
 	g, full := benchRig(b)
 	f := newFeeder(g.sinks[0], 1)
 	f.append(full)
-	g.sinks[0].Flush()
+	g.sinks[0].Flush(nil)
 	depth := map[string]int64{
 		"newest": g.r.Head() - 1,
 		"middle": (g.r.Head() + g.feed.log.first) / 2,
@@ -122,7 +122,7 @@ func BenchmarkRead(b *testing.B) {
 		})
 	}
 	b.Run("while=appending", func(b *testing.B) {
-		stop := background(func() { f.append(64); g.sinks[0].Flush() })
+		stop := background(func() { f.append(64); g.sinks[0].Flush(nil) })
 		defer stop()
 		for b.Loop() {
 			g.r.Read(g.r.Head() - 1)
@@ -155,7 +155,7 @@ func BenchmarkAttach(b *testing.B) {
 				g, full := benchRig(b)
 				f := newFeeder(g.sinks[0], n)
 				f.append(full)
-				g.sinks[0].Flush()
+				g.sinks[0].Flush(nil)
 				start := Start{Position: f.behind(behind)}
 				var dst []byte
 				b.ReportAllocs()
@@ -187,7 +187,7 @@ func BenchmarkOwnStep(b *testing.B) {
 			g, full := benchRig(b)
 			f := newFeeder(g.sinks[0], n)
 			f.append(full)
-			g.sinks[0].Flush()
+			g.sinks[0].Flush(nil)
 			start := Start{Position: f.behind(0)}
 			start.Position[0].Parts[0].Next -= 100
 			var dst []byte
@@ -228,7 +228,7 @@ func BenchmarkFind(b *testing.B) {
 			g, full := benchRig(b)
 			f := newFeeder(g.sinks[0], n)
 			f.append(full)
-			g.sinks[0].Flush()
+			g.sinks[0].Flush(nil)
 			held := g.feed.index.entries.len()
 			rnd := rand.New(rand.NewPCG(1, 1))
 			starts := make([][]int64, 64)
@@ -257,7 +257,7 @@ func BenchmarkLocked(b *testing.B) {
 			g, full := benchRig(b)
 			f := newFeeder(g.sinks[0], 1)
 			f.append(full)
-			g.sinks[0].Flush()
+			g.sinks[0].Flush(nil)
 			if appending {
 				batch := make([]frame.Record, 256)
 				defer background(func() {
@@ -267,7 +267,7 @@ func BenchmarkLocked(b *testing.B) {
 						f.next[0]++
 					}
 					f.sink.Append(0, batch)
-					f.sink.Flush()
+					f.sink.Flush(nil)
 				})()
 			}
 			for b.Loop() {

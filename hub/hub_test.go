@@ -64,7 +64,7 @@ func produce(s Sink, partition int32, from, to int64) {
 	for o := from; o < to; o++ {
 		s.Append(partition, []frame.Record{record(partition, o)})
 	}
-	s.Flush()
+	s.Flush(nil)
 }
 
 func record(partition int32, offset int64) frame.Record {

@@ -316,6 +316,6 @@ func (l *keyLoad) finish() error {
 	k.held += l.table.bytes()
 	k.tries = 0
 	f.stats.Keyless += l.keyless
-	f.mark() // some streams wait for it
+	f.mark(nil) // some streams wait for it
 	return nil
 }

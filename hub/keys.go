@@ -176,7 +176,7 @@ func (f *Feed) refuseKeys(keys int) {
 	f.voidKeys(-1)
 	f.keys.refusal = why
 	f.hub.log.Error("a snapshot is refused", slog.Any("topics", f.spec.Topics), slog.String("reason", why))
-	f.mark()
+	f.mark(nil)
 }
 
 // sweepKeys forgets tombstones that have been there for as long as brokers keep

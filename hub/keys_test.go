@@ -279,7 +279,7 @@ func snapshotsAtRandom(t *testing.T, r *rand.Rand) {
 		rec := topic.write(p, fmt.Sprintf("%d.%d", p, r.IntN(60)), value)
 		for _, n := range nodes {
 			n.sinks[0].Append(p, []frame.Record{rec})
-			n.sinks[0].Flush()
+			n.sinks[0].Flush(nil)
 		}
 	}
 	for range r.IntN(300) {
@@ -355,7 +355,7 @@ func TestSnapshotOrder(t *testing.T) {
 	n.load()
 	rec := topic.write(0, "y", "2")
 	n.sinks[0].Append(0, []frame.Record{rec})
-	n.sinks[0].Flush()
+	n.sinks[0].Flush(nil)
 	n.box.Enter()
 	defer n.box.Leave()
 	var got []byte
@@ -426,7 +426,7 @@ func TestSnapshotIsRefused(t *testing.T) {
 	topic.id, topic.parts = topicID(2), make([]compactedPart, 1)
 	n.sinks[0].Recreated(topic.id, parts(0))
 	fill(topic, 0, 3, func(r frame.Record) { n.sinks[0].Append(0, []frame.Record{r}) })
-	n.sinks[0].Flush()
+	n.sinks[0].Flush(nil)
 	c = &keyClient{t: t, state: map[string]string{}}
 	if c.read(n, 100); len(c.state) != 3 {
 		t.Errorf("of the new topic it reads %d keys", len(c.state))
@@ -566,7 +566,7 @@ func TestSnapshotLostElsewhere(t *testing.T) {
 	sink.Open(topic.id, parts(1, 1))
 	write := func(value string) {
 		sink.Append(1, []frame.Record{topic.write(1, "k", value)})
-		sink.Flush()
+		sink.Flush(nil)
 	}
 
 	n.feed.mu.Lock()

@@ -108,7 +108,7 @@ func (f *Feed) learn(fields []Field) error {
 	for i := range f.parts {
 		f.index.parts[i].base = f.parts[i].next
 	}
-	f.flushNow()
+	f.flushNow(nil)
 	return nil
 }
 

@@ -231,7 +231,7 @@ func TestIDOfATopicThatSeemedMissing(t *testing.T) {
 		s.Open(topicID(c.id), nil)
 		s.Advance(0, 0)
 		produce(s, 0, 0, 4)
-		s.Flush()
+		s.Flush(nil)
 		b, state := at.Own.Step(nil, 1<<20, time.Unix(1000, 0))
 		got := string(b)
 		if state == OwnShared {

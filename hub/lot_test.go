@@ -54,7 +54,7 @@ func (s *tails) tailed() (n int) {
 // ticked ticks every feed at now, as Run does.
 func (h *Hub) ticked(now time.Time) {
 	for _, f := range h.Feeds() {
-		if f.tick(now) {
+		if f.tick(now, nil) {
 			h.end(f)
 		}
 	}
@@ -131,7 +131,7 @@ func TestLentFeedEnds(t *testing.T) {
 	sink.Recreated(topicID(3), parts(7))
 	sink.Lost(frame.Expired, nil, parts(9))
 	sink.Advance(3, 3)
-	sink.Flush()
+	sink.Flush(nil)
 	if n := h.pool.held.Load(); n != 0 {
 		t.Errorf("an ended feed holds %d bytes", n)
 	}

@@ -14,9 +14,10 @@ type Mailbox struct {
 
 	mu    sync.Mutex
 	dirty []*Reader // at most one entry a feed
-	owns  []*Own    // personal streams whose history is there
-	// wake was called when either became non-empty: the loop takes one after
-	// the other, and may have passed the first when something comes into it.
+	woken bool      // wake was called, or is about to be, since dirty was taken
+	owns  []*Own    // personal streams whose history is there; wake was called when there were none
+	// Each of the two has a wake of its own: the loop takes one after the other,
+	// and may have passed the first when something comes into it.
 }
 
 // NewMailbox returns the mailbox of one loop. wake makes the loop take a turn
@@ -37,6 +38,7 @@ func (m *Mailbox) Take(dst []*Reader) []*Reader {
 	dst = append(dst, m.dirty...)
 	clear(m.dirty)
 	m.dirty = m.dirty[:0]
+	m.woken = false
 	m.mu.Unlock()
 	for _, r := range dst[n:] {
 		r.dirty.Store(false)
@@ -44,16 +46,37 @@ func (m *Mailbox) Take(dst []*Reader) []*Reader {
 	return dst
 }
 
-// mark puts r in the mailbox unless it is there. Safe from any goroutine.
-func (m *Mailbox) mark(r *Reader) {
+// mark puts r in the mailbox unless it is there, and sees to it that the loop
+// is woken: at once, or with a round of w, which is the caller's, when that ends.
+// Safe from any goroutine.
+func (m *Mailbox) mark(r *Reader, w *Wakes) {
 	if r.dirty.Load() || !r.dirty.CompareAndSwap(false, true) {
-		return
+		return // whoever marked it sees to the wake
 	}
 	m.mu.Lock()
-	first := len(m.dirty) == 0
 	m.dirty = append(m.dirty, r)
+	asleep := !m.woken
+	if w == nil {
+		m.woken = true
+	}
 	m.mu.Unlock()
-	if first {
+	switch {
+	case !asleep:
+	case w == nil:
+		m.wake()
+	default:
+		w.gather(m)
+	}
+}
+
+// wakeMarked wakes the loop for marks whose wakes were put off, unless it has
+// taken them or was woken meanwhile. Safe from any goroutine.
+func (m *Mailbox) wakeMarked() {
+	m.mu.Lock()
+	wake := len(m.dirty) > 0 && !m.woken
+	m.woken = m.woken || wake
+	m.mu.Unlock()
+	if wake {
 		m.wake()
 	}
 }

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -56,7 +57,7 @@ func TestWakeOnceWhileNotEmpty(t *testing.T) {
 	}{
 		{"opened", func() {}, 1},
 		{"taken", func() { g.box.Take(nil) }, 1},
-		{"nothing new", func() { a.Flush(); b.Flush() }, 1},
+		{"nothing new", func() { a.Flush(nil); b.Flush(nil) }, 1},
 		{"new on one", func() { produce(a, 0, 0, 3) }, 2},
 		{"more on it", func() { produce(a, 0, 3, 6) }, 2},
 		{"new on the other", func() { produce(b, 0, 0, 3) }, 2},
@@ -138,6 +139,75 @@ func TestMarksOnlyLoopsThatRead(t *testing.T) {
 	}
 }
 
+// audience are loops that read feeds as they are told to, each on a goroutine.
+type audience struct {
+	t     *testing.T
+	loops []*testLoop
+	feeds []*Feed
+	seen  [][]atomic.Int64 // head that a loop read, by feed and loop
+	over  atomic.Bool
+	news  *sync.Cond // a loop has read
+	wg    sync.WaitGroup
+}
+
+// newAudience has every loop read every feed, until done.
+func newAudience(t *testing.T, loops []*testLoop, feeds []*Feed) *audience {
+	a := &audience{t: t, loops: loops, feeds: feeds, news: sync.NewCond(&sync.Mutex{})}
+	for i, f := range feeds {
+		a.seen = append(a.seen, make([]atomic.Int64, len(loops)))
+		for _, l := range loops {
+			f.Reader(l.box).Streams = i
+		}
+	}
+	for k := range loops {
+		a.wg.Go(func() { a.read(k) })
+	}
+	return a
+}
+
+// read is loop k.
+func (a *audience) read(k int) {
+	for l := a.loops[k]; !a.over.Load(); {
+		l.box.Enter()
+		for _, r := range l.take(a.t) {
+			a.seen[r.Streams.(int)][k].Store(r.Head())
+		}
+		l.box.Leave()
+		if a.t.Failed() {
+			a.over.Store(true)
+		}
+		a.news.L.Lock()
+		a.news.Broadcast()
+		a.news.L.Unlock()
+	}
+}
+
+// await returns when every loop has read what feed i has now, or a wake was lost.
+func (a *audience) await(i int) {
+	head := a.feeds[i].log.head.Load()
+	a.news.L.Lock()
+	defer a.news.L.Unlock()
+	for k := range a.loops {
+		for !a.over.Load() && a.seen[i][k].Load() < head {
+			a.news.Wait()
+		}
+	}
+}
+
+// done ends the loops.
+func (a *audience) done() {
+	a.over.Store(true)
+	for _, l := range a.loops {
+		l.box.wake() // let it see that it is over
+	}
+	a.wg.Wait()
+	for i, f := range a.feeds {
+		if a.t.Failed() {
+			a.t.Logf("feed %d: head %d, loops read %d and %d", i, f.log.head.Load(), a.seen[i][0].Load(), a.seen[i][1].Load())
+		}
+	}
+}
+
 // TestNoWakeIsLost: each published head is waited for by every loop before the
 // next is published, so one wake that is lost stops the test.
 func TestNoWakeIsLost(t *testing.T) {
@@ -145,66 +215,76 @@ func TestNoWakeIsLost(t *testing.T) {
 	loops := []*testLoop{newTestLoop(), newTestLoop()}
 	h := New(testOptions, []*Mailbox{loops[0].box, loops[1].box})
 	var all []*Feed
-	var seen [feeds][2]atomic.Int64 // head that a loop read
 	for i := range feeds {
 		f, sinks := openFeed(t, h, Spec{Topics: []string{fmt.Sprint("t", i)}})
 		sinks[0].Open(topicID(1), nil)
 		all = append(all, f)
-		for _, l := range loops {
-			f.Reader(l.box).Streams = i
-		}
-		t.Cleanup(func() {
-			if t.Failed() {
-				t.Logf("feed %d: head %d, loops read %d and %d", i, f.log.head.Load(), seen[i][0].Load(), seen[i][1].Load())
-			}
-		})
 	}
-
-	var readers, writers sync.WaitGroup
-	var over atomic.Bool
-	news := sync.NewCond(&sync.Mutex{})
-	for k, l := range loops {
-		readers.Go(func() {
-			for !over.Load() {
-				l.box.Enter()
-				for _, r := range l.take(t) {
-					seen[r.Streams.(int)][k].Store(r.Head())
-				}
-				l.box.Leave()
-				if t.Failed() {
-					over.Store(true)
-				}
-				news.L.Lock()
-				news.Broadcast()
-				news.L.Unlock()
-			}
-		})
-	}
-	await := func(i int) {
-		head := all[i].log.head.Load()
-		news.L.Lock()
-		defer news.L.Unlock()
-		for !over.Load() && (seen[i][0].Load() < head || seen[i][1].Load() < head) {
-			news.Wait()
-		}
-	}
+	a := newAudience(t, loops, all)
+	var writers sync.WaitGroup
 	for i, f := range all {
 		writers.Go(func() {
 			s := &sink{feed: f}
 			for o := range int64(rounds) {
 				s.Append(0, []frame.Record{record(0, o)})
-				s.Flush()
+				s.Flush(nil)
 				if i > 0 { // the first feed is written at full speed
-					await(i)
+					a.await(i)
 				}
 			}
-			await(i)
+			a.await(i)
 		})
 	}
 	writers.Wait()
-	over.Store(true)
-	for _, l := range loops {
-		l.box.wake() // let it see that it is over
+	a.done()
+}
+
+// TestNoWakeIsLostInRounds is TestNoWakeIsLost with several tails, which flush
+// many feeds a round, some of them several tails' in common, and now and then one
+// at once. Each waits for what it flushed when its round is over.
+func TestNoWakeIsLostInRounds(t *testing.T) {
+	const tails, feeds, rounds = 3, 2 * wakesHeld, 150
+	loops := []*testLoop{newTestLoop(), newTestLoop()}
+	h := New(testOptions, []*Mailbox{loops[0].box, loops[1].box})
+	var all []*Feed
+	sinks := make([][]Sink, tails) // by feed
+	for i := range feeds {
+		spec := Spec{}
+		for k := range tails {
+			spec.Topics = append(spec.Topics, fmt.Sprint("t", i, ".", k))
+		}
+		f, s := openFeed(t, h, spec)
+		all = append(all, f)
+		for k := range s {
+			s[k].Open(topicID(1), nil)
+			sinks[k] = append(sinks[k], s[k])
+		}
 	}
-	readers.Wait()
+	a := newAudience(t, loops, all)
+	var writers sync.WaitGroup
+	for k := range tails {
+		writers.Go(func() {
+			rnd := rand.New(rand.NewPCG(uint64(k), 9))
+			next := make([]int64, feeds)
+			var w Wakes
+			for range rounds {
+				some := rnd.Perm(feeds)[:1+rnd.IntN(1+rnd.IntN(feeds))]
+				for _, i := range some {
+					sinks[k][i].Append(0, []frame.Record{record(0, next[i])})
+					next[i]++
+					if rnd.IntN(50) == 0 {
+						sinks[k][i].Flush(nil)
+					} else {
+						sinks[k][i].Flush(&w)
+					}
+				}
+				w.Wake()
+				for _, i := range some {
+					a.await(i)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	a.done()
 }

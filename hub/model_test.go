@@ -195,7 +195,7 @@ func (m *model) flush() {
 	if m.silent {
 		m.tell(place{}, -1, "id: "+m.idText()+"\n\n")
 	}
-	m.sinks[m.rand.IntN(len(m.sinks))].Flush()
+	m.sinks[m.rand.IntN(len(m.sinks))].Flush(nil)
 }
 
 func (m *model) appendSome() {
@@ -232,9 +232,9 @@ func (m *model) silence() {
 
 func (m *model) beat() {
 	m.flush()
-	m.feed.tick(m.now) // takes note of what was appended
+	m.feed.tick(m.now, nil) // takes note of what was appended
 	m.now = m.now.Add(2 * time.Second)
-	m.feed.tick(m.now)
+	m.feed.tick(m.now, nil)
 	m.tell(place{}, -1, ":\n")
 }
 

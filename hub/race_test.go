@@ -105,7 +105,7 @@ func TestAttachWhileAppending(t *testing.T) {
 		now := f.beatAt
 		for !written.Load() {
 			now = now.Add(testOptions.Heartbeat)
-			f.tick(now)
+			f.tick(now, nil)
 			runtime.Gosched()
 		}
 	})
@@ -133,11 +133,11 @@ func TestAttachWhileAppending(t *testing.T) {
 		}
 		sinks[g].Append(p, recs)
 		if rnd.IntN(4) == 0 {
-			sinks[g].Flush()
+			sinks[g].Flush(nil)
 			runtime.Gosched()
 		}
 	}
-	sinks[0].Flush()
+	sinks[0].Flush(nil)
 	written.Store(true)
 	wg.Wait()
 	if came() < connects {
@@ -163,7 +163,7 @@ func TestLatestWhileAppending(t *testing.T) {
 		s.Append(int32(p), []frame.Record{record(int32(p), next[p])})
 		next[p]++
 		if n++; n%5 == 0 {
-			s.Flush()
+			s.Flush(nil)
 		}
 		if n%100 == 0 {
 			runtime.Gosched()
@@ -180,7 +180,7 @@ func TestLatestWhileAppending(t *testing.T) {
 		runtime.Gosched()
 	}
 	stop()
-	s.Flush()
+	s.Flush(nil)
 	for _, st := range starts {
 		at, _ := g.resume(st.id)
 		if at.Resync != "" && st.at.Place >= g.feed.log.first {

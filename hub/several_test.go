@@ -114,7 +114,7 @@ func (s *several) produce(topic int, partition int32, n int) {
 			Topic: name, Partition: partition, Offset: o, Key: severalKey(o), Value: fmt.Appendf(nil, "%s/%d/%d%s", name, partition, o, s.brokers.word),
 		}})
 	}
-	s.sinks[topic].Flush()
+	s.sinks[topic].Flush(nil)
 }
 
 // all gives everything that a stream gets from start on.

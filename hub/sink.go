@@ -23,7 +23,7 @@ func (s *sink) Open(id frame.TopicID, parts []frame.Partition) {
 	if t := &f.topics[s.group]; !t.open {
 		t.open = true
 		if f.isOpen() {
-			f.mark() // the loops place the streams that waited
+			f.mark(nil) // the loops place the streams that waited
 		}
 	}
 }
@@ -103,7 +103,7 @@ func (f *Feed) append(i int, rec *frame.Record) {
 	f.grew = true
 	f.evict()
 	if f.log.end-f.log.head.Load() >= segmentBytes || f.labels.end-f.labels.head.Load() >= segmentBytes {
-		f.flush() // or a poll larger than the log would roll over every stream
+		f.flush(nil) // or a poll larger than the log would roll over every stream
 	}
 }
 
@@ -233,15 +233,15 @@ func (f *Feed) resync(reason frame.Reason, lost []frame.Range) {
 	if f.isOpen() { // personal streams count when they are told
 		f.stats.resynced(reason, uint64(max(0, int64(f.streams())-f.owns.Load())))
 	}
-	f.flushNow()
+	f.flushNow(nil)
 }
 
-func (s *sink) Flush() {
+func (s *sink) Flush(w *Wakes) {
 	f := s.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ended {
 		return
 	}
-	f.flush()
+	f.flush(w)
 }

@@ -210,7 +210,7 @@ func TestSilentRecords(t *testing.T) {
 	} {
 		head := g.r.Head()
 		c.do()
-		s.Flush()
+		s.Flush(nil)
 		if got := blocks(g.rest(head)); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
@@ -249,7 +249,7 @@ func TestAdvance(t *testing.T) {
 			t.Errorf("partition %d to %d: at %s, want %s", c.partition, c.next, got, c.want)
 		}
 	}
-	s.Flush()
+	s.Flush(nil)
 	if g.r.Head() != 0 || g.wakes != 1 {
 		t.Errorf("head %d, %d wakes", g.r.Head(), g.wakes)
 	}
@@ -460,7 +460,7 @@ func TestAppendBorrows(t *testing.T) {
 		copy(recs[i].Value, bytes.Repeat([]byte("?"), 10))
 	}
 	clear(recs)
-	s.Flush()
+	s.Flush(nil)
 	if got := g.values(0); got != "first second" {
 		t.Errorf("the streams get %q", got)
 	}

@@ -29,10 +29,10 @@ type Sink interface {
 	Lost(reason frame.Reason, lost []frame.Range, parts []frame.Partition)
 	// Recreated says that the topic is another incarnation now, read from parts.
 	Recreated(id frame.TopicID, parts []frame.Partition)
-	// Flush makes what was appended visible and wakes the loops. A tail calls
-	// it after each poll; of a large one, all but the last segment is flushed
-	// already.
-	Flush()
+	// Flush makes what was appended visible, for loops that w wakes. A tail calls
+	// it of each sink after a poll, and then w.Wake; of a large poll, all but
+	// the last segment is flushed already.
+	Flush(w *Wakes)
 }
 
 // Source is where records come from.

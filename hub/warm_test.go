@@ -17,7 +17,7 @@ func TestWarm(t *testing.T) {
 	}
 	produce(s, 0, 5, 8)
 	s.Advance(0, 9)
-	s.Flush()
+	s.Flush(nil)
 	if g.wakes != 0 {
 		t.Errorf("%d wakes while its streams wait", g.wakes)
 	}

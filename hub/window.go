@@ -15,11 +15,11 @@ type window struct {
 // markSoon marks when FlushWindow has passed since the first frame behind the
 // last mark; earlier if they are a segment, or a window of a fast feed would
 // roll the log over its streams. mu must be held.
-func (f *Feed) markSoon() {
+func (f *Feed) markSoon(round *Wakes) {
 	w := &f.window
 	switch wait := f.hub.opts.FlushWindow; {
 	case wait == 0 || f.log.end-w.told >= segmentBytes:
-		f.mark()
+		f.mark(round)
 	case w.open:
 	case w.timer == nil:
 		w.open, w.timer = true, time.AfterFunc(wait, f.windowOver)
@@ -35,7 +35,7 @@ func (f *Feed) windowOver() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.window.open && !f.ended {
-		f.mark()
+		f.mark(nil)
 	}
 }
 

@@ -67,8 +67,8 @@ func TestFlushWindowGathersWakes(t *testing.T) {
 func TestFlushWindowHoldsUpNothingElse(t *testing.T) {
 	for name, do := range map[string]func(g *rig){
 		"a heartbeat": func(g *rig) {
-			g.feed.tick(g.feed.beatAt) // takes note of the record
-			g.feed.tick(g.feed.beatAt.Add(testOptions.Heartbeat))
+			g.feed.tick(g.feed.beatAt, nil) // takes note of the record
+			g.feed.tick(g.feed.beatAt.Add(testOptions.Heartbeat), nil)
 		},
 		"a resync": func(g *rig) {
 			g.sinks[0].Lost(frame.Expired, []frame.Range{{Topic: "t", From: 1, To: 2}}, parts(3))

@@ -41,7 +41,7 @@ func (*null) Warm(frame.TopicID, []frame.Partition)               {}
 func (*null) Advance(int32, int64)                                {}
 func (*null) Lost(frame.Reason, []frame.Range, []frame.Partition) {}
 func (*null) Recreated(frame.TopicID, []frame.Partition)          {}
-func (*null) Flush()                                              {}
+func (*null) Flush(*hub.Wakes)                                    {}
 
 // fixture is a reader without a client, and a fetch of n records with headers
 // for it.

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tailcast/frame"
+	"tailcast/hub"
 )
 
 // reader is the consuming client and the goroutine that polls it.
@@ -37,6 +38,7 @@ type reader struct {
 	paused map[place]time.Time // partitions left alone after errors, and until when
 	seeks  seeks               // positions that moved in this round, for the library to follow
 	round  []*topic            // topics whose sinks may have been called since the last flush
+	wakes  hub.Wakes           // of the round that is being flushed
 	batch  batch
 }
 
@@ -235,12 +237,13 @@ func (r *reader) flush() {
 		return
 	}
 	t := r.t
+	defer r.wakes.Wake()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.reader == r {
 		for _, tp := range r.round {
 			t.warmed(tp, time.Now())
-			tp.flush()
+			tp.flush(&r.wakes)
 		}
 	}
 	clear(r.round)

@@ -19,6 +19,7 @@ type plan struct {
 // announce opens the sinks of topics that are read already. Reader only.
 func (r *reader) announce() {
 	t := r.t
+	defer r.wakes.Wake()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.reader != r {
@@ -27,7 +28,7 @@ func (r *reader) announce() {
 	for _, tp := range t.topics {
 		t.warmed(tp, time.Now())
 		tp.announce()
-		tp.flush()
+		tp.flush(&r.wakes)
 	}
 }
 
@@ -54,7 +55,7 @@ func (r *reader) reconcile(v *view) {
 			r.topic(tp, m, v, &p)
 			t.warmed(tp, v.at)
 			tp.announce()
-			tp.flush()
+			tp.flush(&r.wakes)
 		}
 	}
 	reading := 0
@@ -62,6 +63,7 @@ func (r *reader) reconcile(v *view) {
 		reading += tp.reading()
 	}
 	t.mu.Unlock()
+	r.wakes.Wake()
 	r.pacer.follow(reading)
 
 	if len(p.purge) > 0 {

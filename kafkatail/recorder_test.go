@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tailcast/frame"
+	"tailcast/hub"
 )
 
 // recorder is a sink that keeps what it is given, and fails its test when a
@@ -177,7 +178,7 @@ func (r *recorder) Lost(reason frame.Reason, ranges []frame.Range, parts []frame
 	r.losses = append(r.losses, loss{reason, ranges, parts})
 }
 
-func (r *recorder) Flush() {
+func (r *recorder) Flush(*hub.Wakes) {
 	r.enter()
 	defer r.leave()
 	r.flushed = r.total

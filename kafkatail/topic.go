@@ -184,15 +184,16 @@ func (tp *topic) lost(reason frame.Reason, ranges []frame.Range) {
 	tp.unflushed = true
 }
 
-// flush ends a round of the calls above. Reader only; Tail.mu must be held.
-func (tp *topic) flush() {
+// flush ends a round of the calls above; w gathers the loops to wake. Reader
+// only; Tail.mu must be held.
+func (tp *topic) flush(w *hub.Wakes) {
 	if !tp.unflushed {
 		return
 	}
 	tp.unflushed = false
 	for i := range tp.subs {
 		if s := &tp.subs[i]; s.open || s.warm {
-			s.sink.Flush()
+			s.sink.Flush(w)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (s *tail) put(key, value string, headers ...string) {
 	}
 	s.sink.Append(0, []frame.Record{rec})
 	s.next[0]++
-	s.sink.Flush()
+	s.sink.Flush(nil)
 }
 
 // TestFilters opens each stream before the records, and once more behind them
@@ -392,7 +392,7 @@ func TestFilteredPersonal(t *testing.T) {
 					Topic: r.topic, Partition: part, Offset: int64(i), Key: fmt.Append(nil, i%2), Value: fmt.Appendf(nil, "%d/%d", part, i),
 				}})
 			}
-			r.sink.Flush()
+			r.sink.Flush(nil)
 		}
 		p := r.dial()
 		p.send(req("GET /key/1 "+version, "Last-Event-ID: v1:0-7.1-3"))
@@ -403,7 +403,7 @@ func TestFilteredPersonal(t *testing.T) {
 			t.Fatal("it is not among the quiet ones")
 		}
 		r.sink.Append(0, []frame.Record{{Topic: r.topic, Offset: 10, Key: []byte("1"), Value: []byte("0/10")}})
-		r.sink.Flush()
+		r.sink.Flush(nil)
 		r.settle()
 		if got := p.data(); got != "0/10" {
 			t.Errorf("then got %q", got)

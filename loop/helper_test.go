@@ -74,7 +74,7 @@ func (s *tail) produce(p int32, values ...string) {
 		}})
 		s.next[p]++
 	}
-	s.sink.Flush()
+	s.sink.Flush(nil)
 }
 
 // setup is what a test may change before its server starts.

@@ -136,7 +136,7 @@ func TestNoAllocsForFilters(t *testing.T) {
 			r.next[0]++
 			r.sink.Append(0, rec)
 		}
-		r.sink.Flush()
+		r.sink.Flush(nil)
 		r.settle()
 		r.later(time.Second)
 		for _, p := range peers {

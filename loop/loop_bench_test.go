@@ -167,7 +167,7 @@ func BenchmarkFiltered(b *testing.B) {
 				rec[0].Key, rec[0].Offset = key, r.next[0]
 				r.next[0]++
 				r.sink.Append(0, rec)
-				r.sink.Flush()
+				r.sink.Flush(nil)
 				r.settle()
 				peers[to].discard(buf)
 			}
@@ -212,7 +212,7 @@ func BenchmarkUsers(b *testing.B) {
 					r.next[0]++
 				}
 				r.sink.Append(0, recs)
-				r.sink.Flush()
+				r.sink.Flush(nil)
 				r.settle()
 			}
 			if n := r.l.counts.events - before; n != uint64(r.next[0]) {

@@ -359,7 +359,7 @@ func (s *tail) appender(size int) func(n int) {
 			s.next[0]++
 			s.sink.Append(0, recs)
 		}
-		s.sink.Flush()
+		s.sink.Flush(nil)
 	}
 }
 

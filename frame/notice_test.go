@@ -30,6 +30,7 @@ func TestNoticesGolden(t *testing.T) {
 	show("resync of several topics", AppendResync(nil, id, TooFar, []Range{
 		{"a", 0, 1, 2}, {"b", 0, 3, 4}, {"a", 1, 5, 6}, {"c\"\n\xff", 0, 7, 8}, {"b", 1, 9, 9},
 	}))
+	show("resync that names topics", AppendResync(nil, id, Recreated, []Range{{"a", Whole, 0, 0}, {"b", Whole, 0, 0}}))
 	golden(t, "notices.golden", got.String())
 }
 

@@ -16,12 +16,16 @@ const (
 )
 
 // Range is a run of offsets that a stream did not get; both ends inclusive,
-// negative when not known (null in the event).
+// negative when not known (null in the event). One whose Partition is Whole
+// names the topic, and no run of it.
 type Range struct {
 	Topic     string
 	Partition int32
 	From, To  int64
 }
+
+// Whole stands for no partition in particular.
+const Whole int32 = -1
 
 // AppendResync appends one frame with the event that says what a stream can't
 // get; id is where it goes on. The data is one line:
@@ -69,14 +73,16 @@ func lists(lost []Range, topic string) bool {
 // appendRanges appends the ranges of one topic.
 func appendRanges(dst []byte, topic string, lost []Range) []byte {
 	dst, _ = appendName(dst, topic)
-	dst = append(dst, ':')
-	sep := byte('[')
+	dst = append(dst, ":["...)
+	begun := false
 	for i := range lost {
-		if lost[i].Topic != topic {
+		if lost[i].Topic != topic || lost[i].Partition == Whole {
 			continue
 		}
-		dst = append(dst, sep)
-		sep = ','
+		if begun {
+			dst = append(dst, ',')
+		}
+		begun = true
 		dst = append(dst, `{"partition":`...)
 		dst = strconv.AppendInt(dst, int64(lost[i].Partition), 10)
 		dst = appendEnd(append(dst, `,"from":`...), lost[i].From)

@@ -26,6 +26,8 @@ type Placement struct {
 	Waiting bool         // the feed is not open: call Attach again when it is marked
 	Behind  bool         // Place is before the head
 	Resync  frame.Reason // why the client's position could not be kept; empty if it was
+
+	lost []frame.Range // what the event with Resync says of it
 }
 
 // Attach places a stream and appends its first block to dst: retryMillis and
@@ -54,19 +56,19 @@ func (r *Reader) Attach(start Start, retryMillis int, dst []byte) (Placement, []
 	if at.Resync != "" {
 		f.stats.resynced(at.Resync, 1)
 	}
-	return at, f.firstBlock(dst, retryMillis, f.idBuf, at.Resync)
+	return at, f.firstBlock(dst, retryMillis, f.idBuf, notice{at.Resync, at.lost})
 }
 
 // firstBlock appends what a stream is told first. With a resync it is one
 // block: a client that got the id of one and then lost its connection would
 // come back with that, and never hear of it. mu must be held.
-func (f *Feed) firstBlock(dst []byte, retryMillis int, id []byte, resync frame.Reason) []byte {
+func (f *Feed) firstBlock(dst []byte, retryMillis int, id []byte, resync notice) []byte {
 	switch {
-	case resync != "":
+	case resync.reason != "":
 		if retryMillis > 0 {
 			dst = frame.AppendRetryLine(dst, retryMillis)
 		}
-		return frame.AppendResync(dst, id, resync, nil)
+		return frame.AppendResync(dst, id, resync.reason, resync.lost)
 	case len(id) == 0 && retryMillis > 0:
 		return frame.AppendPreamble(dst, retryMillis, nil)
 	case len(id) == 0:
@@ -81,19 +83,19 @@ func (f *Feed) firstBlock(dst []byte, retryMillis int, id []byte, resync frame.R
 // when that has to be found out first. mu must be held.
 func (f *Feed) settle(r *Reader, start Start, dst []byte) (Placement, []byte) {
 	if start.Position == nil {
-		var why frame.Reason
+		var why notice
 		if start.Foreign {
-			why = frame.UnknownID
+			why.reason = frame.UnknownID
 		}
 		return f.start(r, start, why, dst)
 	}
 	want, former, ok := f.match(start.Position, start.Policy)
 	switch {
 	case !ok:
-		return f.start(r, start, frame.UnknownID, dst)
-	case len(former) > 0 && (start.Restart || f.hub.opts.History == nil):
-		return f.start(r, start, frame.Recreated, dst)
-	case len(former) > 0:
+		return f.start(r, start, notice{reason: frame.UnknownID}, dst)
+	case former != 0 && (start.Restart || f.hub.opts.History == nil):
+		return f.start(r, start, notice{frame.Recreated, f.anew(former)}, dst)
+	case former != 0:
 		return Placement{Own: f.own(r, start, want, former)}, dst
 	}
 	place, fit := f.place(want, start.Policy)
@@ -102,11 +104,11 @@ func (f *Feed) settle(r *Reader, start Start, dst []byte) (Placement, []byte) {
 	case fit == fitsHere:
 		return Placement{Place: place, Behind: place < f.log.end}, frame.AppendID(dst, want)
 	case fit == fitsNot && f.hub.opts.History == nil:
-		return f.start(r, start, frame.UnknownID, dst)
+		return f.start(r, start, notice{reason: frame.UnknownID}, dst)
 	case fit == fitsNot:
 		f.stats.Older++
 	}
-	o := f.own(r, start, want, nil)
+	o := f.own(r, start, want, 0)
 	if _, ask := f.toAsk(want); ask && start.Asked {
 		// With an id that says * the client would come back as one that never
 		// asked: until its place is known the one it has is the better one.
@@ -118,41 +120,39 @@ func (f *Feed) settle(r *Reader, start Start, dst []byte) (Placement, []byte) {
 
 // start places a stream by its start policy; why is the reason if that is not
 // what its client asked for. mu must be held.
-func (f *Feed) start(r *Reader, start Start, why frame.Reason, dst []byte) (Placement, []byte) {
+func (f *Feed) start(r *Reader, start Start, why notice, dst []byte) (Placement, []byte) {
 	want := f.begin(start.Policy)
 	_, ask := f.toAsk(want)
 	if start.Policy.From == FromLatest || ask && f.hub.opts.History == nil {
-		return Placement{Place: f.log.end, Resync: why}, f.ids.Append(dst)
+		return Placement{Place: f.log.end, Resync: why.reason, lost: why.lost}, f.ids.Append(dst)
 	}
 	place, fit := f.place(want, start.Policy)
 	snapshot := start.Policy.From == FromSnapshot && f.lacksKeys(f.nexts)
 	if !ask && fit == fitsHere && !snapshot {
-		return Placement{Place: place, Behind: place < f.log.end, Resync: why}, frame.AppendID(dst, want)
+		return Placement{Place: place, Behind: place < f.log.end, Resync: why.reason, lost: why.lost}, frame.AppendID(dst, want)
 	}
 	start.Position = nil
 	if snapshot {
-		return Placement{Own: f.own(r, start, want, nil), Resync: why}, frame.AppendID(dst, want)
+		return Placement{Own: f.own(r, start, want, 0), Resync: why.reason, lost: why.lost}, frame.AppendID(dst, want)
 	}
-	o := f.own(r, start, want, nil)
-	if o.untold = true; why != "" {
-		o.notices = append(o.notices, notice{reason: why})
+	o := f.own(r, start, want, 0)
+	if o.untold = true; why.reason != "" {
+		o.notices = append(o.notices, why)
 	}
 	return Placement{Own: o}, dst
 }
 
 // own makes a personal stream at want. mu must be held.
-func (f *Feed) own(r *Reader, start Start, want frame.Position, former []int) *Own {
+func (f *Feed) own(r *Reader, start Start, want frame.Position, former groups) *Own {
 	o := &Own{
 		r: r, addr: start.Addr, policy: start.Policy, chosen: start.Asked, restart: start.Restart,
 		filter: start.Filter, lossN: f.lossN,
 	}
 	// Who may have everything for the asking is not bounded on the way.
 	o.limited = start.Asked || start.Position != nil && start.Policy.From != FromEarliest
-	for _, g := range former {
-		o.recreated = o.recreated.with(g)
-	}
+	o.recreated = former
 	o.ids.Set(want)
-	if len(former) > 0 {
+	if former != 0 {
 		o.sent = start.Position.Clone()
 	}
 	f.timed.Add(1)
@@ -166,15 +166,13 @@ func (f *Feed) own(r *Reader, start Start, want frame.Position, former []int) *O
 // first id holds it; former are the groups whose id is of a former topic of
 // the name. It is false when the position is none of this feed's. mu must be
 // held.
-func (f *Feed) match(pos frame.Position, policy Policy) (want frame.Position, former []int, ok bool) {
+func (f *Feed) match(pos frame.Position, policy Policy) (want frame.Position, former groups, ok bool) {
 	f.begin(policy)
-	former = f.former[:0]
-	defer func() { f.former = former }()
 	var seen [topicsMax]bool
 	for _, g := range pos {
 		t := f.named(g.Tag, len(pos))
 		if t < 0 || seen[t] {
-			return nil, former, false
+			return nil, 0, false
 		}
 		seen[t] = true
 		switch tag := f.topics[t].tag; {
@@ -182,7 +180,7 @@ func (f *Feed) match(pos frame.Position, policy Policy) (want frame.Position, fo
 		case tag.ID == [3]byte{}: // the topic is not here, or not yet: Own.appear compares
 			f.want[t].Tag = g.Tag
 		default:
-			former = append(former, t)
+			former = former.with(t)
 			f.want[t] = f.ids.Position()[t] // the brokers say where it begins
 			continue
 		}

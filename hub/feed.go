@@ -74,7 +74,6 @@ type Feed struct {
 	// Scratch.
 	idBuf, frameBuf, labelBuf []byte
 	want                      frame.Position
-	former                    []int
 	nexts                     []int64
 }
 

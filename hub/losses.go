@@ -41,7 +41,7 @@ func (o *Own) takeLosses(dst []byte) []byte {
 		missed := f.lossN - o.lossN
 		if missed > len(f.losses) {
 			o.lossN = f.lossN
-			o.recreated, o.checking, o.begun, o.expired, o.cut = 0, 0, false, nil, nil
+			o.recreated, o.checking, o.begun, o.expired, o.cut = 0, 0, 0, nil, nil
 			return o.startOver(dst, frame.UnknownID, nil)
 		}
 		dst = o.tellLocked(dst) // before its ids move on
@@ -79,7 +79,7 @@ func (o *Own) take(dst []byte, l *loss) []byte {
 			o.id = o.ids.Append(o.id[:0])
 			return frame.AppendIDBlock(dst, o.id)
 		}
-		return o.resync(dst, frame.Recreated, nil)
+		return o.resync(dst, frame.Recreated, o.r.feed.anew(groups(0).with(l.group)))
 	case frame.Expired:
 		if o.policy.From == FromSnapshot { // what it has may have changed in what is lost
 			return o.startOver(dst, frame.Expired, l.lost)
@@ -151,7 +151,7 @@ func (o *Own) bounded(got *extents, now time.Time) {
 	o.known = o.known.with(o.asked)
 	if o.recreated.has(o.asked) {
 		o.recreated = o.recreated.without(o.asked)
-		o.begun = true
+		o.begun = o.begun.with(o.asked)
 		o.begin(got.bounds)
 		return
 	}
@@ -190,10 +190,11 @@ func (o *Own) tell(dst []byte, now time.Time) []byte {
 
 // tellLocked is tell, but for where the stream begins. The feed's mutex must be held.
 func (o *Own) tellLocked(dst []byte) []byte {
+	f := o.r.feed
 	begun, expired, cut := o.begun, o.expired, o.cut
-	o.begun, o.expired, o.cut = false, nil, nil
-	if begun {
-		dst = o.resync(dst, frame.Recreated, nil)
+	o.begun, o.expired, o.cut = 0, nil, nil
+	if begun != 0 {
+		dst = o.resync(dst, frame.Recreated, f.anew(begun))
 	}
 	if len(expired) > 0 {
 		dst = o.resync(dst, frame.Expired, expired)

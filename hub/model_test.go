@@ -275,7 +275,11 @@ func (m *model) recreate() {
 		parts = append(parts, frame.Partition{ID: p})
 	}
 	m.sinks[t].Recreated(m.ids[t], parts)
-	m.generation(fmt.Sprintf("id: %s\nevent: resync\ndata: {\"reason\":\"recreated\",\"topics\":{}}\n\n", m.idText()))
+	named := ""
+	if len(m.names) > 1 {
+		named = fmt.Sprintf("%q:[]", m.names[t])
+	}
+	m.generation(fmt.Sprintf("id: %s\nevent: resync\ndata: {\"reason\":\"recreated\",\"topics\":{%s}}\n\n", m.idText(), named))
 }
 
 // learn opens the feed once more, with a field that it did not know.

@@ -53,7 +53,7 @@ type Own struct {
 	askAt      time.Time      // that is not asked for again before
 	expired    []frame.Range  // what bounds said so far, to be told when no group is left to ask for
 	cut        []frame.Range
-	begun      bool      // and that a topic begins anew
+	begun      groups    // and the topics that begin anew
 	untold     bool      // no id says yet where it goes on
 	came       bool      // though it had one when it came
 	notices    []notice  // resyncs to be told with it
@@ -147,7 +147,7 @@ func (o *Own) Step(dst []byte, most int, now time.Time) ([]byte, OwnState) {
 
 // beat appends a heartbeat: the position if it moved since it was told.
 func (o *Own) beat(dst []byte) []byte {
-	if !o.moved || o.untold || o.begun || len(o.expired)+len(o.cut) > 0 { // no id before the loss that led to it
+	if !o.moved || o.untold || o.begun != 0 || len(o.expired)+len(o.cut) > 0 { // no id before the loss that led to it
 		return append(dst, frame.Heartbeat...)
 	}
 	o.moved = false

@@ -414,11 +414,11 @@ func (s *several) check(from string) {
 	t := s.t
 	t.Helper()
 	next := map[string]int64{}
-	resyncs, former := 0, false
+	resyncs, former := 0, []string{}
 	for g, group := range id(t, from) {
 		name := s.names[g]
 		if group.Tag != frame.MakeTag(name, s.brokers.ids[name]) {
-			former = true
+			former = append(former, fmt.Sprintf("%q:[]", name))
 			continue
 		}
 		for _, p := range group.Parts {
@@ -428,6 +428,9 @@ func (s *several) check(from string) {
 	for _, e := range s.all(from) {
 		if e.Type == "resync" {
 			resyncs++
+			if want := `{"reason":"recreated","topics":{` + strings.Join(former, ",") + `}}`; e.Data != want {
+				t.Fatalf("from %s: %s, want %s", from, e.Data, want)
+			}
 			continue
 		}
 		if e.Data == "" {
@@ -446,8 +449,8 @@ func (s *several) check(from string) {
 			}
 		}
 	}
-	if former != (resyncs == 1) || resyncs > 1 {
-		t.Fatalf("from %s: %d resyncs, of a former topic: %v", from, resyncs, former)
+	if (len(former) > 0) != (resyncs == 1) || resyncs > 1 {
+		t.Fatalf("from %s: %d resyncs, of former topics: %v", from, resyncs, former)
 	}
 }
 

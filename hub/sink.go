@@ -198,7 +198,7 @@ func (s *sink) Recreated(id frame.TopicID, parts []frame.Partition) {
 		f.advance(s.group, p.ID, p.Next)
 	}
 	f.remember(loss{frame.Recreated, s.group, nil, slices.Clone(parts), t.tag})
-	f.resync(frame.Recreated, nil)
+	f.resync(frame.Recreated, f.anew(groups(0).with(s.group)))
 }
 
 // forget removes the partitions of a topic and every record from the index.
@@ -216,6 +216,17 @@ func (f *Feed) forget(group int) {
 	for _, p := range kept {
 		f.addPart(p.group, p.id, p.next)
 	}
+}
+
+// anew names the topics that are others now, where that says something: a feed
+// of one topic has told it by the reason. mu must be held.
+func (f *Feed) anew(set groups) (list []frame.Range) {
+	for g := range f.topics {
+		if len(f.topics) > 1 && set.has(g) {
+			list = append(list, frame.Range{Topic: f.topics[g].name, Partition: frame.Whole})
+		}
+	}
+	return list
 }
 
 // resync begins a generation of the index and tells every stream of the feed.

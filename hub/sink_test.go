@@ -165,7 +165,7 @@ func TestRecreated(t *testing.T) {
 	produce(b, 1, 62, 63)
 	produce(b, 0, 50, 51)
 	all := events(t, g.rest(head))
-	if e := all[0]; e.Type != "resync" || e.Data != `{"reason":"recreated","topics":{}}` || e.LastEventID != now {
+	if e := all[0]; e.Type != "resync" || e.Data != `{"reason":"recreated","topics":{"a":[]}}` || e.LastEventID != now {
 		t.Errorf("the streams get %+v", e)
 	}
 	if got, want := all[len(all)-1].LastEventID, "v1:0-1"+tagOf("a", 9)+",0-50.1-62"+tagOf("b", 2); got != want {
@@ -174,8 +174,9 @@ func TestRecreated(t *testing.T) {
 	if at, _ := g.resume(now); at.Resync != "" || g.values(at.Place) != "0/0 0/1 1/62 0/50" {
 		t.Errorf("%s goes on with %q (resync %q)", now, g.values(at.Place), at.Resync)
 	}
-	if at, _ := g.resume(old); at.Resync != frame.Recreated || g.values(at.Place) != "" {
-		t.Errorf("%s: resync %q", old, at.Resync)
+	at, told := g.resume(old)
+	if at.Resync != frame.Recreated || g.values(at.Place) != "" || !strings.Contains(told, `{"reason":"recreated","topics":{"a":[]}}`) {
+		t.Errorf("%s: resync %q, is told %q", old, at.Resync, told)
 	}
 	if n := g.feed.Snapshot().Stats.Resyncs[frame.Recreated]; n != 2 { // the stream, the id
 		t.Errorf("%d resyncs are counted", n)

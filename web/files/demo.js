@@ -105,7 +105,7 @@ function parse(text) {
 
 function describe({ reason, topics = {} }) {
   const lost = Object.entries(topics).flatMap(([topic, ranges]) =>
-    ranges.map(({ partition, from, to }) => `${topic}/${partition} ${from ?? "?"} to ${to ?? "?"}`),
+    ranges.length ? ranges.map(({ partition, from, to }) => `${topic}/${partition} ${from ?? "?"} to ${to ?? "?"}`) : topic,
   );
   return `${reason ?? "?"}${lost.length ? ": " + lost.join(", ") : ""}`;
 }

@@ -206,6 +206,9 @@ routes:
 			}
 			c.Close()
 		}
+		if method == "HEAD" { // that of /mine is filtered, and open for good
+			wantMetric(t, s, "tailcast_feeds", 1)
+		}
 	}
 }
 

@@ -40,13 +40,13 @@ type Feed struct {
 
 	refused atomic.Bool // written under mu: see Refused
 
-	claims atomic.Int64 // of who is about to attach a stream; raised under the shard's mutex
+	claims atomic.Int64 // of who is about to attach a stream, or asks what it would be; raised under the shard's mutex
 	kept   atomic.Bool  // opened for good, too
 	used   atomic.Bool  // claimed since the last tick
 
 	mu        sync.Mutex
 	ended     bool      // sinks are deaf
-	idleAt    time.Time // since when nobody reads it
+	idleAt    time.Time // since when nobody reads it; zero: nobody did yet
 	enc       *frame.Encoder
 	ids       frame.IDWriter // the position as text; follows parts
 	topics    []topic        // in the order of spec.Topics
@@ -123,7 +123,7 @@ func (h *Hub) newFeed(key string, spec Spec, src Source, lot *Lot) (*Feed, error
 		return nil, err
 	}
 	now := time.Now()
-	f := &Feed{hub: h, key: key, spec: spec, src: src, lot: lot, enc: enc, beatAt: now, idleAt: now, labeled: -1, labeling: -1}
+	f := &Feed{hub: h, key: key, spec: spec, src: src, lot: lot, enc: enc, beatAt: now, labeled: -1, labeling: -1}
 	f.log.init(&h.pool, h.opts.LogBytes)
 	f.labels.init(&h.pool, h.opts.LogBytes)
 	for _, name := range spec.Topics {

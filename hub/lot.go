@@ -98,7 +98,7 @@ func (s *Stats) add(b *Stats) {
 
 // Lend returns the feed of spec, made on first use for lot unless that is
 // ErrFull. It ends when it has had no streams for Options.Idle; until the caller
-// calls Release, once its stream is attached or given up, it has one.
+// calls Release, once its stream is attached or given up, or Forgo, it has one.
 func (h *Hub) Lend(spec Spec, src Source, lot *Lot) (*Feed, error) { return h.open(spec, src, lot) }
 
 // Find is Lend for a feed that is there already; false if it is not.
@@ -121,7 +121,7 @@ func (h *Hub) Find(spec Spec) (*Feed, bool) {
 	return f, ok
 }
 
-// claim keeps the feed: for one who will call Release if lent, else for good.
+// claim keeps the feed: for one who will give it back if lent, else for good.
 // Its shard's mutex must be held.
 func (f *Feed) claim(lent bool) {
 	if f.claims.Add(1); !lent {
@@ -135,14 +135,21 @@ func (f *Feed) Release() {
 	f.claims.Add(-1)
 }
 
+// Forgo is Release for one who wanted no stream: a feed that was made for no
+// other does not stay for Options.Idle.
+func (f *Feed) Forgo() { f.claims.Add(-1) }
+
 // idle reports whether a lent feed has had no streams for long enough to end.
 // mu must be held; Hub.Run only.
 func (f *Feed) idle(now time.Time) bool {
 	if f.lot == nil || f.kept.Load() {
 		return false
 	}
-	if f.used.Swap(false) || f.claims.Load() > 0 || f.streams() > 0 {
+	switch {
+	case f.used.Swap(false) || f.streams() > 0:
 		f.idleAt = now
+	case f.claims.Load() > 0:
+		return false
 	}
 	return now.Sub(f.idleAt) >= f.hub.opts.Idle
 }

@@ -92,7 +92,7 @@ func TestLentFeedEnds(t *testing.T) {
 	there := func() bool {
 		g, ok := h.Find(Spec{Topics: []string{"a", "b"}})
 		if ok {
-			g.claims.Add(-1) // Find without the use
+			g.Forgo()
 		}
 		return ok
 	}
@@ -140,6 +140,35 @@ func TestLentFeedEnds(t *testing.T) {
 	}
 	if again := lend(t, h, src, lot, "a", "b"); again == f || src.tailed() != 2 {
 		t.Error("a feed that has ended is lent again")
+	}
+}
+
+// A feed that was made for who wanted no stream, as a HEAD, ends at the next tick,
+// and one that has had streams ends no later for it.
+func TestForgoneFeedEnds(t *testing.T) {
+	h, src, lot, _ := newLending()
+	now := time.Now()
+	f := lend(t, h, src, lot, "a")
+	h.ticked(now)
+	if n := len(h.Feeds()); n != 1 {
+		t.Fatalf("%d feeds while one is claimed", n)
+	}
+	f.Forgo()
+	h.ticked(now.Add(tickEvery))
+	if n := len(h.Feeds()); n != 0 || src.tailed() != 0 {
+		t.Fatalf("%d feeds are left, %d topics are tailed", n, src.tailed())
+	}
+	lend(t, h, src, lot, "a").Release()
+	h.ticked(now)
+	for d := tickEvery; d < h.opts.Idle; d += time.Second {
+		lend(t, h, src, lot, "a").Forgo()
+		if h.ticked(now.Add(d)); len(h.Feeds()) != 1 {
+			t.Fatalf("it has ended %v after its last stream", d)
+		}
+	}
+	lend(t, h, src, lot, "a").Forgo()
+	if h.ticked(now.Add(h.opts.Idle)); len(h.Feeds()) != 0 {
+		t.Error("who wants no stream keeps it")
 	}
 }
 

@@ -351,7 +351,11 @@ func (l *Loop) open(c *conn, r *http1.Request, what *Serving, token *auth.Token)
 		if feed, err = what.Open(&l.values, c.in.asking == nil || !c.in.asking.late); err != nil {
 			return l.notOpened(c, r, err, token)
 		}
-		defer feed.Release()
+		if r.Method == http1.MethodHead {
+			defer feed.Forgo()
+		} else {
+			defer feed.Release()
+		}
 	}
 	if feed.Refused() {
 		return l.turnAway(c, shedFeed)

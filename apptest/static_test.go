@@ -131,6 +131,7 @@ func TestStaticFiles(t *testing.T) {
 	b := started(t, 1, "page")
 	s, secure, cert := secured(t, b, "--route", "/events=page", "--static", pageFiles(t), "--access-log", "on")
 	const date = "Tue, 14 Nov 2023 22:13:20 GMT"
+	const tag = `"6553f100-a"` // and ten bytes
 	for addr, cert := range map[string]string{s.Addr: "", secure: cert} {
 		c := surf(t, addr, cert)
 		for _, tc := range []struct {
@@ -142,6 +143,7 @@ func TestStaticFiles(t *testing.T) {
 			{"GET /", "", 200, "Content-Type: text/html; charset=utf-8", "<title>home</title>"},
 			{"GET /?a=b", "", 200, "Last-Modified: " + date, "<title>home</title>"},
 			{"HEAD /", "", 200, "Content-Length: 19", ""},
+			{"HEAD /", "", 200, "ETag: \"6553f100-13\"", ""},
 			{"GET /app.js?v=2", "", 200, "Content-Type: text/javascript; charset=utf-8", "let a = 1"},
 			{"GET /style.css", "", 200, "Content-Type: text/css; charset=utf-8", "a {}"},
 			{"GET /logo.svg", "", 200, "Content-Type: image/svg+xml", "<svg/>"},
@@ -163,7 +165,18 @@ func TestStaticFiles(t *testing.T) {
 			{"GET /notes.txt", "Range: bytes=2-4\r\nIf-Range: Mon, 13 Nov 2023 22:13:20 GMT", 200, "", "0123456789"},
 			{"GET /notes.txt", "If-Modified-Since: " + date, 304, "", ""},
 			{"GET /notes.txt", "If-Modified-Since: Mon, 13 Nov 2023 22:13:20 GMT", 200, "", "0123456789"},
+			{"GET /notes.txt", "Range: bytes=2-4\r\nIf-Range: " + tag, 206, "ETag: " + tag, "234"},
+			{"GET /notes.txt", "Range: bytes=2-4\r\nIf-Range: W/" + tag, 200, "", "0123456789"}, // RFC 9110 13.1.5
+			{"GET /notes.txt", "Range: bytes=2-4\r\nIf-Range: \"x\"", 200, "", "0123456789"},
 			{"GET /notes.txt", "If-None-Match: *", 304, "", ""},
+			{"GET /notes.txt", "If-None-Match: " + tag, 304, "ETag: " + tag, ""},
+			{"GET /notes.txt", "If-None-Match: W/" + tag, 304, "", ""},
+			{"GET /notes.txt", "If-None-Match: \"x\", " + tag, 304, "", ""},
+			{"HEAD /notes.txt", "If-None-Match: " + tag, 304, "", ""},
+			{"GET /notes.txt", "If-None-Match: " + tag + "\r\nIf-Modified-Since: Mon, 13 Nov 2023 22:13:20 GMT", 304, "", ""},
+			{"GET /notes.txt", "If-Match: " + tag, 200, "", "0123456789"},
+			{"GET /notes.txt", "If-Match: \"x\"", 412, "", ""},
+			{"GET /none.txt", "If-None-Match: *", 404, "ETag: ", "404 page not found\n"},
 			{"GET /notes.txt", "If-None-Match: \"x\"\r\nIf-Modified-Since: " + date, 200, "", "0123456789"}, // RFC 9110 13.1.3
 			{"GET /notes.txt", "If-Unmodified-Since: Mon, 13 Nov 2023 22:13:20 GMT", 412, "", ""},
 			{"POST /notes.txt", "Content-Length: 0", 405, "Allow: GET, HEAD", "files are read with GET\n"},

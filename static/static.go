@@ -95,7 +95,6 @@ func (s *Server) Close(ctx context.Context) {
 // handler answers requests: those for files here, those for routes, which come
 // on a connection that asked for a file before, by giving it back.
 func (s *Server) handler() http.Handler {
-	files := http.FileServerFS(visible{s.root})
 	return http.HandlerFunc(func(plain http.ResponseWriter, r *http.Request) {
 		path, _, _ := strings.Cut(r.RequestURI, "?")
 		w := &answer{ResponseWriter: plain, status: http.StatusOK}
@@ -118,8 +117,8 @@ func (s *Server) handler() http.Handler {
 				r.Header.Del("Range")
 			}
 			w.Header().Set("X-Content-Type-Options", "nosniff")
-			w.Header().Set("Cache-Control", "no-cache") // ask each time, by the file's date
-			files.ServeHTTP(w, r)
+			w.Header().Set("Cache-Control", "no-cache") // ask each time, by the file's ETag or date
+			http.FileServerFS(tagged{visible{s.root}, w.Header()}).ServeHTTP(w, r)
 		}
 	})
 }

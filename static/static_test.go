@@ -167,6 +167,61 @@ func TestFiles(t *testing.T) {
 }
 
 // TestBack: a request for a route goes back, with its body and what is behind it.
+// A file that changes is another one to who has its ETag.
+func TestChangedFile(t *testing.T) {
+	s := open(t)
+	c, r := s.conn()
+	path := filepath.Join(s.dir, "www", "app.js")
+	write := func(text string, changed time.Time) {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chtimes(path, changed, changed)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := time.Unix(1_700_000_000, 999)
+	tags := map[string]bool{}
+	for _, tc := range []struct {
+		text    string
+		changed time.Time
+	}{{"let a", old}, {"let ab", old}, {"let a", old.Add(time.Second)}} {
+		write(tc.text, tc.changed)
+		res, body := s.ask(c, r, "GET /app.js")
+		tag := res.Header.Get("Etag")
+		if body != tc.text || tag == "" || tags[tag] {
+			t.Errorf("%q of %v is answered with %q, ETag %s; those of before: %v", tc.text, tc.changed, body, tag, tags)
+		}
+		for before := range tags {
+			if res, body := s.ask(c, r, "GET /app.js", "If-None-Match: "+before); res.StatusCode != http.StatusOK || body != tc.text {
+				t.Errorf("who has %s gets %d %q", before, res.StatusCode, body)
+			}
+		}
+		if res, body := s.ask(c, r, "GET /app.js", "If-None-Match: "+tag); res.StatusCode != http.StatusNotModified || body != "" {
+			t.Errorf("who has it gets %d %q", res.StatusCode, body)
+		}
+		tags[tag] = true
+	}
+}
+
+// The tag is that of nginx, and weak as long as the second that it tells is not
+// over for sure.
+func TestETag(t *testing.T) {
+	changed := time.Unix(1_700_000_000, 0)
+	for _, tc := range []struct {
+		after time.Duration
+		want  string
+	}{
+		{-time.Hour, `W/"6553f100-400"`},
+		{0, `W/"6553f100-400"`},
+		{time.Second, `W/"6553f100-400"`},
+		{2 * time.Second, `"6553f100-400"`},
+		{time.Hour, `"6553f100-400"`},
+	} {
+		if got := etag(changed, 1024, changed.Add(tc.after)); got != tc.want {
+			t.Errorf("%v after the change: %s, want %s", tc.after, got, tc.want)
+		}
+	}
+}
+
 func TestBack(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{

@@ -26,6 +26,7 @@ func TestErrors(t *testing.T) {
 	b := started(t, 3, "events", "orders")
 	nobody, taken := testkit.FreeAddr(t), occupied(t)
 	file := writeFile(t, "tailcast.yaml", "max-lag: 1MiB\nroutes:\n  - path: /events\n    topik: events\n")
+	snapshot := writeFile(t, "tailcast.yaml", "routes:\n  - {path: /s, topic: events, start: snapshot}\n  - {path: /e, topic: event}\n")
 	top := writeFile(t, "tailcast.yaml", "\nkafka-brokrs: [a:1]\n")
 	tailcast := testkit.Build(t, "tailcast/cmd/tailcast")
 	const free = "--listen 127.0.0.1:0 --admin 127.0.0.1:0 --route /events=events --kafka-brokers "
@@ -66,6 +67,7 @@ func TestErrors(t *testing.T) {
 		{"check: broker unreachable", "check --route /events=events --kafka-brokers " + nobody, 1, []string{"--kafka-brokers", nobody, "refused"}},
 		{"check: unknown topic", "check --route /events=event --kafka-brokers " + b.addr, 1, []string{"--route /events", `"event"`, "missing"}},
 		{"check: two unknown topics", "check --route /a=event,/events=events,/o=order --kafka-brokers " + b.addr, 1, []string{"--route /a", `"event"`, "--route /o", `"order"`, "missing"}},
+		{"check: a topic and a snapshot", "check --kafka-brokers " + b.addr + " --config " + snapshot, 1, []string{"--route /e", `"event"`, "--route /s", "compacted"}},
 		{"demo: broker port in use", "demo --listen 127.0.0.1:0 --admin 127.0.0.1:0 --broker-listen " + taken, 1, []string{"--broker-listen", taken, "in use"}},
 		{"demo: listen port in use", "demo --broker-listen 127.0.0.1:0 --admin 127.0.0.1:0 --listen " + taken, 1, []string{"--listen", taken, "in use"}},
 		{"demo: flag of serve", "demo --kafka-brokers a:1", 2, []string{"--kafka-brokers"}},
@@ -109,18 +111,21 @@ func TestEnvironment(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	b := started(t, 3, "events", "orders")
+	b.create("wide", 60)
 	b.produce("events", 0, 1)
 	p := testkit.Start(t, testkit.Build(t, "tailcast/cmd/tailcast"), "check", "--kafka-brokers", b.addr, "--config", writeFile(t, "tailcast.yaml", `
 routes:
   - {path: /events, topic: events}
   - {path: /orders, topic: orders, format: envelope}
   - {path: /both, host: gw.test, topics: [events, orders]}
+  - {path: /wide, topic: wide}
   - {path: "/t/{t}", topics: [events, "t-{t}"], allow: [t-1, "t-x*"]}
 `))
 	code := p.Wait(t, patience)
 	const want = `/events  topic events  3 partitions  raw  id 12 bytes
 /orders  topic orders  3 partitions  envelope  id 9 bytes
 gw.test/both  topic events,orders  6 partitions  raw  id 19 bytes
+/wide  topic wide  60 partitions  raw  id 9 bytes (173 when there are records in every partition, over 128: browsers may ask permission before each cross-origin reconnect)
 /t/{t}  topic events,t-{t}, allowed t-1,t-x*  raw
 `
 	if code != 0 || p.Stdout.String() != want || p.Stderr.String() != "" {

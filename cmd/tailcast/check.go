@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -65,7 +67,11 @@ func check(ctx context.Context, cfg *config.Config, stdout io.Writer) error {
 	if !st.Connected {
 		return fmt.Errorf("--kafka-brokers %s: %s", strings.Join(cfg.Kafka.Brokers, ","), st.Error)
 	}
-	return errors.Join(report(stdout, cfg, feeds, st), bare)
+	err = report(stdout, cfg, feeds, st)
+	if err != nil && bare != nil {
+		return fmt.Errorf("%w; %w", err, bare) // one line
+	}
+	return errors.Join(err, bare)
 }
 
 // checkFiles opens the files that serve would at its start, but for those of
@@ -122,6 +128,24 @@ func await(ctx context.Context, tail *kafkatail.Tail) kafkatail.Status {
 	}
 }
 
+// fullBytes is how long a route's event ids are when each partition of its
+// topics holds a record: id, which is that of now, leaves out the empty ones.
+func fullBytes(id string, names []string, topics map[string]kafkatail.TopicStatus) int {
+	pos, err := frame.ParseID([]byte(id))
+	if err != nil || len(pos) != len(names) {
+		return len(id)
+	}
+	for g, name := range names {
+		for _, p := range topics[name].Partitions {
+			if !slices.ContainsFunc(pos[g].Parts, func(q frame.Partition) bool { return q.ID == p.ID }) {
+				pos[g].Parts = append(pos[g].Parts, frame.Partition{ID: p.ID, Next: 1})
+			}
+		}
+		slices.SortFunc(pos[g].Parts, func(a, b frame.Partition) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	return len(frame.AppendID(nil, pos))
+}
+
 // report prints a line a route and returns what is wrong with the topics, in
 // one line.
 func report(stdout io.Writer, cfg *config.Config, feeds []*hub.Feed, st kafkatail.Status) error {
@@ -143,10 +167,14 @@ func report(stdout io.Writer, cfg *config.Config, feeds []*hub.Feed, st kafkatai
 		}
 		id := feeds[i].Snapshot().ID
 		note := ""
-		if feeds[i].Refused() {
-			bad = append(bad, fmt.Sprintf("--route %s: its event ids have %d bytes, over %d, for it has too many partitions: its streams would be turned away", r.Path, len(id), frame.IDMax))
-		} else if len(id) > idBytesShort {
-			note = fmt.Sprintf(" (over %d: browsers may ask permission before each cross-origin reconnect)", idBytesShort)
+		const asks = "over %d: browsers may ask permission before each cross-origin reconnect)"
+		switch full := fullBytes(id, r.Topics, topics); {
+		case full > frame.IDMax:
+			bad = append(bad, fmt.Sprintf("--route %s: its event ids have %d bytes, over %d, for it has too many partitions: its streams would be turned away", r.Path, full, frame.IDMax))
+		case len(id) > idBytesShort:
+			note = fmt.Sprintf(" ("+asks, idBytesShort)
+		case full > idBytesShort:
+			note = fmt.Sprintf(" (%d when there are records in every partition, "+asks, full, idBytesShort)
 		}
 		n := 0
 		for _, name := range r.Topics {

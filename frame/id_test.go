@@ -420,6 +420,25 @@ func TestIDWriterSet(t *testing.T) {
 	}
 }
 
+// TestIDWriterBetweenForms: an id becomes packed, and plain again where a cut
+// leads back, though the number that moved has as many bytes as before.
+func TestIDWriterBetweenForms(t *testing.T) {
+	p := Position{{}}
+	for i := range int32(13) {
+		p[0].Parts = append(p[0].Parts, Partition{i, 1001})
+	}
+	p[0].Parts[0].Next = 10_000
+	var w IDWriter
+	w.Set(p)
+	for _, next := range []int64{10_000, 10_001, 10_000} {
+		w.Advance(0, 0, next)
+		p[0].Parts[0].Next = next
+		if got, want := string(w.Append(nil)), string(AppendID(nil, p)); got != want || strings.HasPrefix(got, "v1:") != (next == 10_000) {
+			t.Errorf("at %d: got %s, want %s", next, got, want)
+		}
+	}
+}
+
 func TestPositionClone(t *testing.T) {
 	p := Position{{Parts: []Partition{{0, 1}}}, {Parts: []Partition{{0, 2}}}}
 	c := p.Clone()

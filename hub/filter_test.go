@@ -234,7 +234,8 @@ func filtering(t *testing.T) *several {
 }
 
 // TestFilteredHistory: of what the log does not hold a stream gets what is for
-// it, as of the log, and only that counts for --replay-max.
+// it, as of the log, and only that counts for --replay-max; what is read for
+// it counts for --replay-scan.
 func TestFilteredHistory(t *testing.T) {
 	s := filtering(t)
 	s.hub.opts.ReplayMax = 30
@@ -267,6 +268,13 @@ func TestFilteredHistory(t *testing.T) {
 	s.hub.opts.ReplayMax = 19
 	if evs = s.from(Start{Position: from, Filter: s.byUser(3)}); !slices.ContainsFunc(evs, resync) {
 		t.Error("19 records are not too many")
+	}
+	s.hub.opts.ReplayMax = 1000
+	for scan, tooFar := range map[int64]bool{203: false, 202: true} { // 7 and 22 reads of 7 bytes, for whatever they hold
+		s.hub.opts.ReplayScan = scan
+		if evs = s.from(Start{Position: from, Filter: s.byUser(3)}); slices.ContainsFunc(evs, resync) != tooFar {
+			t.Errorf("%d bytes may be read, and it is told %+v", scan, evs[0])
+		}
 	}
 }
 

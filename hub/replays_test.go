@@ -157,3 +157,37 @@ func TestHistoryIsReadAnewBehindACut(t *testing.T) {
 		t.Errorf("then got %s", got)
 	}
 }
+
+// TestHistoryCacheIsBounded: what was read is kept up to chunkCacheBytes, the
+// longest unused goes first, and nothing is kept that nobody used for long.
+func TestHistoryCacheIsBounded(t *testing.T) {
+	var rp replays
+	rp.init(nil, 1)
+	began := time.Unix(1000, 0)
+	frames := make([]byte, 1<<20) // each has the same
+	const n = 3 * chunkCacheBytes >> 20
+	for i := range n {
+		at := time.Duration(i) * time.Millisecond
+		rp.keep(chunkKey{partition: int32(i % 5)}, &chunk{Span: Span{Start: int64(i), Next: int64(i) + 1}, frames: frames, usedAt: began.Add(at)})
+	}
+	held := 0
+	for _, chunks := range rp.cache {
+		for _, c := range chunks {
+			held += c.size()
+			if c.Start < n-chunkCacheBytes>>20 {
+				t.Errorf("chunk %d is kept, of %d", c.Start, n)
+			}
+		}
+	}
+	if held != chunkCacheBytes || rp.bytes != held {
+		t.Errorf("%d bytes are held, %d counted, and %d the most", held, rp.bytes, chunkCacheBytes)
+	}
+	rp.tick(began.Add(chunkAgeMax))
+	if rp.bytes != held {
+		t.Errorf("%d bytes of %d are left within %v", rp.bytes, held, chunkAgeMax)
+	}
+	rp.tick(began.Add(chunkAgeMax + time.Second))
+	if rp.bytes != 0 || len(rp.cache) != 0 {
+		t.Errorf("then %d bytes are counted, in %d lists", rp.bytes, len(rp.cache))
+	}
+}

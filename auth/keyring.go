@@ -96,6 +96,13 @@ func (k *keyring) park(c *Check) {
 	}
 }
 
+// waiting is how many tokens are parked.
+func (k *keyring) waiting() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.parked)
+}
+
 // isFailing reports whether the last asking failed.
 func (k *keyring) isFailing() bool {
 	k.mu.Lock()
@@ -106,8 +113,9 @@ func (k *keyring) isFailing() bool {
 // run keeps the keys fresh until ctx ends.
 func (k *keyring) run(ctx context.Context) {
 	for ctx.Err() == nil {
+		waiting := k.waiting()
 		err := k.ask(ctx)
-		k.settle(err)
+		k.settle(err, waiting)
 		if !sleep(ctx, k.pace.ask, nil) {
 			return
 		}
@@ -182,8 +190,10 @@ func (k *keyring) fetch(ctx context.Context) ([]byte, error) {
 }
 
 // settle ends an asking: what went wrong is logged when it begins and ends, and
-// the tokens that waited are checked once more.
-func (k *keyring) settle(err error) {
+// the tokens that waited are checked once more. Those behind the first waiting
+// came meanwhile: the issuer may have answered before their key was there, so
+// they may wait for the next asking, too.
+func (k *keyring) settle(err error, waiting int) {
 	if opErr := (*net.OpError)(nil); errors.As(err, &opErr) {
 		err = opErr // without the method and the URL before it
 	}
@@ -200,6 +210,9 @@ func (k *keyring) settle(err error) {
 		k.log.Error("the keys of the issuer can't be read", slog.String("jwks", k.url), slog.Any("error", err))
 	case err == nil && was != nil:
 		k.log.Info("the keys of the issuer can be read again", slog.String("jwks", k.url))
+	}
+	for _, c := range parked[waiting:] {
+		c.parked = false
 	}
 	k.again(parked)
 }

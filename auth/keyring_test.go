@@ -197,6 +197,46 @@ func TestUnknownKeysAreRateLimited(t *testing.T) {
 	}
 }
 
+// A token that comes while the issuer is asked is not judged by that answer
+// alone, which may have been given before its key was there. It was, and a
+// browser does not come back from a 401; tests had no issuer that took its time.
+func TestKeyThatComesWhileAsked(t *testing.T) {
+	i := newIssuer(t)
+	i.says(setOf("a"))
+	n, g := remote(t, i, fast)
+	eventually(t, "keys", func() bool { return n.Ready() == nil })
+	asked, answer := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	i.does(func(w http.ResponseWriter, _ *http.Request) {
+		set := setOf("a", "b")
+		once.Do(func() {
+			close(asked)
+			<-answer
+			set = setOf("a")
+		})
+		fmt.Fprint(w, set)
+	})
+	verdicts := map[string]chan *Refusal{"b": make(chan *Refusal, 1), "x": make(chan *Refusal, 1)}
+	check := func(kid string) {
+		token := by(t, kid)
+		go func() {
+			_, refusal := checked(t, g, token)
+			verdicts[kid] <- refusal
+		}()
+	}
+	check("x") // which has the issuer asked
+	<-asked
+	check("b")
+	eventually(t, "both wait", func() bool { return n.rings[0].waiting() == 2 })
+	close(answer)
+	if refusal := <-verdicts["b"]; refusal != nil {
+		t.Errorf("by the key that came: %v", refusal)
+	}
+	if refusal := <-verdicts["x"]; refusal != errUnknownKey {
+		t.Errorf("by none: %v", refusal)
+	}
+}
+
 // What an issuer may do wrong: the keys of before stay, and a token by an
 // unknown key is not refused for good.
 func TestBadIssuers(t *testing.T) {

@@ -35,7 +35,7 @@ type Check struct {
 	judge  judge // has the last word; may be nil
 	done   func(*Check)
 	gone   atomic.Bool
-	parked bool // has waited for new keys once
+	parked bool // has waited for new keys; the worker's or the keyring's, who has it
 
 	addr  netip.Addr
 	bytes int

@@ -175,6 +175,9 @@ func TestChallengeEnds(t *testing.T) {
 	if got := answered(t, g, "/other", first, next); got != 410 {
 		t.Errorf("another path: %d", got)
 	}
+	if other := *g; answered(t, &other, "/events", first, next) != 410 { // of another host
+		t.Error("the same path, of another route")
+	}
 	second := l.Challenge()
 	if second == first {
 		t.Error("two equal nonces")

@@ -105,7 +105,16 @@ func TestPoolParks(t *testing.T) {
 	}
 	p.again(parked)
 	for range parked {
-		p.finish(p.take())
+		p.take()
+	}
+	if before := len(parked); !park("10.0.0.1") {
+		t.Error("10.0.0.1: no room for another when those that waited are in work")
+	} else {
+		p.again(parked[before:])
+		p.take()
+	}
+	for _, c := range parked {
+		p.finish(c)
 	}
 	if p.parked != 0 || p.bytes != 0 || len(p.lanes) != 0 {
 		t.Errorf("left: %d bytes parked, %d in all, %d lanes", p.parked, p.bytes, len(p.lanes))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 )
@@ -216,6 +217,27 @@ func TestRoles(t *testing.T) {
 		token := &Token{Claims: claims{"scope": tc.claim}}
 		if got := hasRoles(token, strings.Split(tc.path, "."), strings.Fields(tc.roles)); got != tc.want {
 			t.Errorf("%v at %s has %q: %v", tc.claim, tc.path, tc.roles, got)
+		}
+	}
+}
+
+// TestKnownTokenExpires: a token that was verified is known without another
+// check of its signature until it ends, and leeway behind it, and is refused
+// from then on.
+func TestKnownTokenExpires(t *testing.T) {
+	var g *Guard
+	n, at := node(t, Config{}, func(n *Node) { g = guardOf(t, n, spec(t)) })
+	token := sign(t, jwt.SigningMethodRS256, keys().rsa, nil, good(nil))
+	for _, step := range []struct {
+		pass  time.Duration
+		want  *Refusal
+		known uint64
+	}{
+		{0, nil, 0}, {29 * time.Second, nil, 1}, {1500 * time.Millisecond, nil, 2}, {500 * time.Millisecond, errExpired, 2},
+	} {
+		at.pass(step.pass)
+		if _, refusal := checked(t, g, token); refusal != step.want || n.Stats().Tokens["known"] != step.known {
+			t.Errorf("after %v more: %q, known %d times, want %q and %d", step.pass, reason(refusal), n.Stats().Tokens["known"], reason(step.want), step.known)
 		}
 	}
 }

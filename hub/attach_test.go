@@ -416,3 +416,28 @@ func TestPersonalWithoutHistory(t *testing.T) {
 		at.Own.Close()
 	}
 }
+
+// TestWhoHasGoneIsNotCounted: a feed wakes its loops twice a second for streams
+// that look at the time, and for nobody once these are gone.
+func TestWhoHasGoneIsNotCounted(t *testing.T) {
+	g := newRig(t, testOptions, "t")
+	g.sinks[0].Open(topicID(1), parts(10))
+	at, _ := g.resume("v1:0-11" + tagOf("t", 1)) // ahead of this node
+	g.r.Watched()
+	now := time.Unix(1000, 0)
+	for _, step := range []struct {
+		leave func()
+		marks int
+	}{{func() {}, 1}, {at.Own.Close, 1}, {g.r.Unwatched, 0}} {
+		step.leave()
+		g.box.Take(nil)
+		now = now.Add(tickEvery)
+		g.feed.tick(now, nil)
+		if got := len(g.box.Take(nil)); got != step.marks {
+			t.Errorf("with %d personal streams, and %d that look at the time, it marks %d loops", g.feed.owns.Load(), g.feed.timed.Load(), got)
+		}
+	}
+	if n := g.feed.owns.Load(); n != 0 {
+		t.Errorf("%d personal streams are counted", n)
+	}
+}

@@ -598,3 +598,62 @@ func TestSnapshotLostElsewhere(t *testing.T) {
 		t.Errorf("%d bytes are held, and %d counted", table, held)
 	}
 }
+
+// TestSnapshotForgetsWhileLoading: a key whose deletion the format skips is not
+// in a snapshot, also if it is deleted while the last of the table is read.
+func TestSnapshotForgetsWhileLoading(t *testing.T) {
+	topic := newCompacted(1)
+	topic.write(0, "k", "1")
+	topic.write(0, "l", "1")
+	n := newKeyNode(t, topic, nil)
+	n.feed.enc, _ = frame.NewEncoder(frame.Format{Delete: frame.DeleteSkip})
+	l, ok := n.feed.newLoad()
+	if !ok {
+		t.Fatal("nothing is to be loaded")
+	}
+	if err := l.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	to, last, err := l.target()
+	if err != nil || !last {
+		t.Fatal(last, err)
+	}
+	n.sinks[0].Append(0, []frame.Record{topic.write(0, "k", "")})
+	n.sinks[0].Flush(nil)
+	if _, err := l.read(t.Context(), to); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.finish(); err != nil {
+		t.Fatal(err)
+	}
+	c := &keyClient{t: t, state: map[string]string{}}
+	if !c.read(n, 100) || c.state["l"] != "1" || len(c.state) != 1 {
+		t.Errorf("has %v", c.state)
+	}
+}
+
+// TestSnapshotOfTheLastDeletion: who lacks a deletion that is forgotten, and
+// nothing before it, begins again; who had it goes on.
+func TestSnapshotOfTheLastDeletion(t *testing.T) {
+	for _, tc := range []struct {
+		last    int64 // that the client had
+		resyncs int
+	}{{2, 1}, {3, 0}} {
+		topic := newCompacted(1)
+		topic.clock = time.Minute
+		for _, v := range []string{"1", "2", "3", ""} {
+			topic.write(0, "k", v)
+		}
+		topic.write(0, "l", "1")
+		n := newKeyNode(t, topic, nil)
+		n.load()
+		n.feed.mu.Lock()
+		n.feed.sweepKeys(time.Now().Add(2 * topic.retention))
+		n.feed.keys.parts[0].trusted = 0
+		n.feed.mu.Unlock()
+		c := &keyClient{t: t, state: map[string]string{"k": "3"}, id: fmt.Sprintf("v1:0-%d%s", tc.last, tagOf("t", 1))}
+		if !c.read(n, 100) || len(c.resyncs) != tc.resyncs || c.state["l"] != "1" {
+			t.Errorf("behind %d: told %q, has %v", tc.last, c.resyncs, c.state)
+		}
+	}
+}

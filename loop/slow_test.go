@@ -118,10 +118,11 @@ func TestOverwrittenStreamIsDropped(t *testing.T) {
 // that began behind is spared until it has caught up once.
 func TestLagRule(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(as *setup) { as.MaxLag = 100_000 })
+	r := newRig(t, func(as *setup) { as.MaxLag = 1 << 40 })
 	go r.hub.Run(t.Context())
 	r.open(1)
 	live := r.dial().get("/events")
+	liveConn := r.l.all[0]
 	burst := func() {
 		value := strings.Repeat("x", 10_000)
 		for range 200 {
@@ -148,6 +149,13 @@ func TestLagRule(t *testing.T) {
 		t.Fatalf("%d streams lag, want both", r.l.lagging.len())
 	}
 	long()
+	lag := &r.l.srv.cfg.MaxLag
+	*lag = r.l.feeds[r.feeds[0]].reader.LagMark() - liveConn.place
+	if r.later(time.Second); !live.near.open {
+		t.Fatalf("dropped as far behind as it may be: closed %v", r.l.counts.closed)
+	}
+	*lag--
+	r.later(time.Second)
 	if r.l.counts.closed[closeLag] != 1 || live.near.open || !behind.near.open {
 		t.Fatalf("closed: %v", r.l.counts.closed)
 	}
@@ -159,6 +167,7 @@ func TestLagRule(t *testing.T) {
 		}
 	}
 	behind.events()
+	*lag = 100_000
 	burst()
 	if r.l.lagging.len() != 1 {
 		t.Fatal("the second burst fits into the socket")

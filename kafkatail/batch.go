@@ -30,7 +30,7 @@ func convert(dst *frame.Record, headers []frame.Header, topic string, rec *kgo.R
 		Topic:     topic,
 		Partition: rec.Partition,
 		Offset:    rec.Offset,
-		Time:      rec.Timestamp.UnixMilli(),
+		Time:      millis(rec),
 		Key:       rec.Key,
 		Value:     rec.Value,
 	}
@@ -43,6 +43,22 @@ func convert(dst *frame.Record, headers []frame.Header, topic string, rec *kgo.R
 	}
 	dst.Headers = headers[from:len(headers):len(headers)]
 	return headers
+}
+
+// millis is the timestamp of a record as the producer, or the broker, wrote it:
+// milliseconds since 1970, negative for none.
+//
+// The library keeps milliseconds times 10^6 in 64 bits, which wrap beyond the
+// year 2262. That far are those who write microseconds by mistake, and what was
+// left of their times looked like others. 10^6 is 2^6 times 15625, so 58 bits
+// come back: four million years either way.
+func millis(rec *kgo.Record) int64 {
+	const inverse = 76480200929599801 // of 15625, modulo 2^58
+	if rec.Timestamp.IsZero() {
+		return -1
+	}
+	nanos := rec.Timestamp.UnixNano()
+	return (nanos >> 6 * inverse) << 6 >> 6
 }
 
 // appendTo gives the records to a topic's sinks, empties the batch and returns

@@ -50,7 +50,10 @@ func ParseForeignID(b []byte) (Foreign, error) {
 		return parseZilla(b)
 	}
 	var items []json.RawMessage
-	if json.Unmarshal(b, &items) != nil || len(items) == 0 {
+	if json.Unmarshal(b, &items) != nil {
+		return parseQuoted(b)
+	}
+	if len(items) == 0 {
 		return Foreign{}, errIDForeign
 	}
 	if items[0][0] == '{' {
@@ -62,6 +65,17 @@ func ParseForeignID(b []byte) (Foreign, error) {
 		return Foreign{}, errIDForeign
 	}
 	return parseZilla([]byte(progress))
+}
+
+// parseQuoted reads ["KEY","PROGRESS/ETAG"] of an etag that has quotes, as those
+// of HTTP do: Zilla puts it between its own as it is, and that is no JSON.
+func parseQuoted(b []byte) (Foreign, error) {
+	_, rest, ok := bytes.Cut(b, []byte(`,"`))
+	progress, etag, tagged := bytes.Cut(rest, []byte{'/'})
+	if !ok || !tagged || !bytes.HasSuffix(etag, []byte(`"]`)) {
+		return Foreign{}, errIDForeign
+	}
+	return parseZilla(progress)
 }
 
 // Zilla's next offsets that are none.

@@ -50,6 +50,11 @@ var foreignIDs = []struct{ id, want string }{
 	{`["a2V5","AQQABAIC"]`, "v1:0-1.1-0"},
 	{`["a2V5","AQQABAIC/etag"]`, "v1:0-1.1-0"},
 	{`[null,"AQQABAIC"]`, "v1:0-1.1-0"},
+	{`["a2V5","AQQABAIC/"33a64df5""]`, "v1:0-1.1-0"}, // Zilla does not escape what is in a record
+	{`[null,"AQQABAIC/W/"a,"b\""]`, "v1:0-1.1-0"},
+	{`["a2V5","AQQABAIC"33""]`, "error"},
+	{`["a2V5","AQQABAIC/"33"`, "error"},
+	{`["a2V5","AQQABA/"33""]`, "error"},
 	{` ["a2V5", "AQQABAIC"] `, "error"}, // a header has no blanks around it
 	{`["a2V5", "AQQABAIC"]`, "v1:0-1.1-0"},
 	{progress(), "v1:"},

@@ -200,6 +200,7 @@ func TestErrors(t *testing.T) {
 		{"--route /{t}={t}", "", "", `--route: "/{t}={t}": a topic with parameters goes into the file, with its allow list`},
 		{"", "", "routes:\n  - path: /a\n    topic: [a]", `tailcast.yaml:3:12: key "topic": must be one value, not a list`},
 		{"", "", "routes:\n  - path: /a\n    topics: [a, b c]", `tailcast.yaml:3:17: key "topics": "b c" is not a topic: only letters, digits, dot, underscore and dash may be in it`},
+		{"", "", "routes:\n  - path: /a\n    topics: [a, b, a]", `tailcast.yaml:3:20: key "topics": topic "a" is listed twice`},
 		{"", "", "routes:\n  - path: /a\n    topics: []", `tailcast.yaml:3:5: key "topics": holds no topic`},
 		{"", "", "routes:\n  - path: /a\n    topics: ['a b']", `tailcast.yaml:3:14: key "topics": "a b" is not a topic: only letters, digits, dot, underscore and dash may be in it`},
 		{"", "", "routes:\n  - path: /a\n    topic: a\n    topics: [a]", `tailcast.yaml:4:5: key "topics": the route has a topic already`},

@@ -52,7 +52,7 @@ func (f file) guard(k key, base *auth.Spec) (*auth.Spec, error) {
 	if base != nil {
 		g = *base
 	}
-	sources := false
+	sources, keysBy := false, ""
 	err := f.mapping(k.value, "guard", func(k key) error {
 		i := slices.IndexFunc(guardKeys, func(gk guardKey) bool { return gk.name == k.name })
 		if i < 0 {
@@ -62,8 +62,20 @@ func (f file) guard(k key, base *auth.Spec) (*auth.Spec, error) {
 			}
 			return unknownIn("guard", k, names)
 		}
+		if k.name == "keys" || k.name == "jwks" {
+			if keysBy != "" {
+				return fmt.Errorf("%s: the guard has %s already", k.from, keysBy)
+			}
+			keysBy = k.name
+		}
 		sources = sources || k.name == "sources"
-		return guardKeys[i].set(f, k, &g)
+		if err := guardKeys[i].set(f, k, &g); err != nil {
+			return err
+		}
+		if len(g.Sources) == 0 {
+			return fmt.Errorf("%s: holds no source, so no token would ever be found", k.from)
+		}
+		return nil
 	})
 	if err == nil && !sources && g.Cookie != "" && !slices.Contains(g.Sources, auth.Cookie) {
 		g.Sources = append(slices.Clone(g.Sources), auth.Cookie)

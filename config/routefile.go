@@ -157,6 +157,9 @@ func setTopics(f file, k key, r *placedRoute) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", it.from, err)
 		}
+		if slices.Contains(r.Topics, topic) {
+			return fmt.Errorf("%s: topic %s is listed twice", it.from, quote(topic))
+		}
 		if r.Topics = append(r.Topics, topic); len(r.Topics) > topicsMax {
 			return fmt.Errorf("%s: more than %d topics, which an event id can hold", it.from, topicsMax)
 		}

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"os"
 	"time"
+
+	"tailcast/internal/wait"
 )
 
 // lookEvery is how often files of keys are read again. They are compared by what
@@ -84,16 +86,9 @@ func (f *keyFile) load(text []byte) error {
 
 // watch looks at the files until ctx ends.
 func watch(ctx context.Context, files []*keyFile) {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			for _, f := range files {
-				f.look()
-			}
+	wait.Every(ctx, lookEvery, func(time.Time) {
+		for _, f := range files {
+			f.look()
 		}
-	}
+	})
 }

@@ -16,6 +16,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"tailcast/internal/wait"
 )
 
 const (
@@ -71,16 +73,7 @@ func (s *Store) TLS() *tls.Config {
 // certificates from then on; sessions that are there keep theirs. Files that
 // are out of order change nothing, and are logged once.
 func (s *Store) Run(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			s.look()
-		}
-	}
+	wait.Every(ctx, lookEvery, func(time.Time) { s.look() })
 }
 
 // look reads the files and takes what is new in them.

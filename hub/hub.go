@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"tailcast/internal/wait"
 )
 
 // Options are the bounds and periods of a hub. Every field but FlushWindow must
@@ -141,27 +143,20 @@ func (h *Hub) all(all []*Feed) []*Feed {
 func (h *Hub) Run(ctx context.Context) {
 	h.replays.start(ctx)
 	defer h.replays.stop()
-	t := time.NewTicker(tickEvery)
-	defer t.Stop()
 	var feeds []*Feed
 	var wakes Wakes
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-t.C:
-			feeds = h.all(feeds[:0])
-			for _, f := range feeds {
-				if f.tick(now, &wakes) {
-					h.end(f)
-				}
+	wait.Every(ctx, tickEvery, func(now time.Time) {
+		feeds = h.all(feeds[:0])
+		for _, f := range feeds {
+			if f.tick(now, &wakes) {
+				h.end(f)
 			}
-			wakes.Wake()
-			h.trim(feeds)
-			clear(feeds)
-			h.replays.tick(now)
 		}
-	}
+		wakes.Wake()
+		h.trim(feeds)
+		clear(feeds)
+		h.replays.tick(now)
+	})
 }
 
 // load has the keys of a feed loaded. Hub.Run only.

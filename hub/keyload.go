@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tailcast/frame"
+	"tailcast/internal/wait"
 )
 
 const (
@@ -139,7 +140,7 @@ func (l *keyLoad) run(ctx context.Context) error {
 			case err != nil:
 				return err
 			case n == 0:
-				pause(ctx, retryPause(tries))
+				wait.For(ctx, retryPause(tries))
 				tries++
 			default:
 				tries = 0
@@ -150,16 +151,6 @@ func (l *keyLoad) run(ctx context.Context) error {
 		}
 	}
 	return l.finish()
-}
-
-// pause waits for d, or less if ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }
 
 // begin finds out where the partition begins, and how the topic is cleaned up.

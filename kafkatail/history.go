@@ -15,6 +15,7 @@ import (
 
 	"tailcast/frame"
 	"tailcast/hub"
+	"tailcast/internal/wait"
 )
 
 var _ hub.History = (*History)(nil)
@@ -170,7 +171,7 @@ func (h *past) persist(ctx context.Context, try func() error) error {
 		}
 		h.t.counters.retries.Add(1)
 		if n > 1 { // the first failure is mostly a leader that moved: at once
-			pace(ctx, h.t.cfg.Timing.backoff(n-1))
+			wait.For(ctx, h.t.cfg.Timing.backoff(n-1))
 		}
 	}
 }

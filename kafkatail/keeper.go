@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"tailcast/frame"
+	"tailcast/internal/wait"
 )
 
 // keeper looks after topics: it asks the brokers what there is, and has the
@@ -43,28 +44,15 @@ type contact struct {
 func (k *keeper) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := time.Now()
-		wait := k.round(ctx)
-		timer := time.NewTimer(wait)
+		next := k.round(ctx)
+		timer := time.NewTimer(next)
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
 		case <-k.t.wake:
 		}
 		timer.Stop()
-		pace(ctx, time.Until(began.Add(lookGap)))
-	}
-}
-
-// pace waits for d, or less if ctx ends.
-func pace(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
+		wait.For(ctx, time.Until(began.Add(lookGap)))
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"tailcast/internal/wait"
 )
 
 // pacer holds up the fetches of a reader that has many partitions (ADR 8). The
@@ -57,7 +59,7 @@ type pacedConn struct {
 
 func (c *pacedConn) Write(b []byte) (int, error) {
 	if isFetch(b) {
-		pace(c.pacer.life, time.Until(c.wrote.Add(time.Duration(c.pacer.gap.Load()))))
+		wait.For(c.pacer.life, time.Until(c.wrote.Add(time.Duration(c.pacer.gap.Load()))))
 		c.wrote = time.Now()
 	}
 	return c.Conn.Write(b)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"tailcast/internal/wait"
 )
 
 // Presence is whether a topic that a request names exists, as far as known.
@@ -136,7 +138,7 @@ func (t *Tail) answer(ctx context.Context, list *lister) {
 		}
 		began := time.Now()
 		t.askAll(ctx, list)
-		pace(ctx, time.Until(began.Add(askGap)))
+		wait.For(ctx, time.Until(began.Add(askGap)))
 	}
 }
 

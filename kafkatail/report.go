@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tailcast/frame"
+	"tailcast/internal/wait"
 )
 
 // reporter commits where the tail is into a consumer group without members, for
@@ -44,7 +45,7 @@ func (t *Tail) newReporter() (*reporter, error) {
 // run reports until ctx ends.
 func (r *reporter) run(ctx context.Context) {
 	for {
-		if pace(ctx, r.wait()); ctx.Err() != nil {
+		if wait.For(ctx, r.wait()); ctx.Err() != nil {
 			return
 		}
 		r.report(ctx, r.t.cfg.Timing.Request)

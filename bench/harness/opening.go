@@ -6,6 +6,8 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	"tailcast/internal/wait"
 )
 
 const (
@@ -24,14 +26,7 @@ func openings(addr, path string) (end func() time.Duration) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(openEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
+		wait.Every(ctx, openEvery, func(time.Time) {
 			began := time.Now()
 			err := openOne(ctx, addr, path)
 			switch d := time.Since(began); {
@@ -41,7 +36,7 @@ func openings(addr, path string) (end func() time.Duration) {
 			default:
 				took = append(took, d)
 			}
-		}
+		})
 	}()
 	return func() time.Duration {
 		cancel()

@@ -6,6 +6,8 @@ import (
 	"net"
 	"strings"
 	"time"
+
+	"tailcast/internal/wait"
 )
 
 // get is the head of a request for the open route, but for its end.
@@ -42,7 +44,7 @@ var onConnections = []Attack{
 				return n, err
 			}
 			n++
-			pause(ctx, slowEvery)
+			wait.For(ctx, slowEvery)
 		}
 		return n, nil
 	}},

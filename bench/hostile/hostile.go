@@ -17,6 +17,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"tailcast/internal/wait"
 )
 
 // Target is what attackers know of the gateway. It is JSON in an order to those
@@ -94,23 +96,13 @@ func (a *Attack) Run(ctx context.Context, at Target, n int, d time.Duration) Mad
 				over := ctx.Err() != nil || errors.As(err, &opErr) && opErr.Timeout()
 				if errors.Is(err, errNoConnection) && !over {
 					failed.Add(1)
-					pause(ctx, noConnectionPause)
+					wait.For(ctx, noConnectionPause)
 				}
 			}
 		})
 	}
 	attackers.Wait()
 	return Made{Count: count.Load(), Failed: failed.Load(), Seconds: time.Since(began).Seconds()}
-}
-
-// pause waits for d, or for the end of ctx.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }
 
 // source is the address of attacker i.

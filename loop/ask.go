@@ -2,7 +2,6 @@ package loop
 
 import (
 	"errors"
-	"sync"
 
 	"tailcast/auth"
 	"tailcast/http1"
@@ -25,12 +24,6 @@ type asking struct {
 	late bool // it has waited for askMax: Open is to do without
 }
 
-// heardOf are the requests whose questions are answered.
-type heardOf struct {
-	mu   sync.Mutex
-	list []*asking
-}
-
 // wait has a request wait. The connection's inbound keeps its head, and the
 // verdict on its token.
 func (l *Loop) wait(c *conn, later *Later, token *auth.Token) bool {
@@ -46,25 +39,13 @@ func (l *Loop) wait(c *conn, later *Later, token *auth.Token) bool {
 		c.in.check = &auth.Check{Token: token}
 	}
 	a := c.in.asking
-	later.Ask(func() { l.heard(a) })
+	later.Ask(func() { l.heardOf.put(a, l.waker) })
 	return true
-}
-
-// heard has the loop take up a request again. Safe from any goroutine.
-func (l *Loop) heard(a *asking) {
-	l.heardOf.mu.Lock()
-	l.heardOf.list = append(l.heardOf.list, a)
-	l.heardOf.mu.Unlock()
-	l.waker.wake()
 }
 
 // takeAnswers takes up the requests whose questions are answered.
 func (l *Loop) takeAnswers() {
-	l.heardOf.mu.Lock()
-	list := l.heardOf.list
-	l.heardOf.list = nil
-	l.heardOf.mu.Unlock()
-	for _, a := range list {
+	for _, a := range l.heardOf.take(nil) {
 		if a.c.in != nil && a.c.in.asking == a { // else it was late, or its client left
 			l.again(a.c)
 		}

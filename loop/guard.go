@@ -2,7 +2,6 @@ package loop
 
 import (
 	"net/netip"
-	"sync"
 	"time"
 
 	"tailcast/auth"
@@ -48,35 +47,6 @@ func (l *Loop) await(c *conn) bool {
 type judged struct {
 	c     *conn
 	check *auth.Check
-}
-
-// verdicts are the checks that are done and that the loop has not taken: one a
-// connection at most, and as many as may wait in all (auth). Safe from any
-// goroutine.
-type verdicts struct {
-	mu   sync.Mutex
-	done []judged
-}
-
-// put adds one and wakes the loop for the first.
-func (v *verdicts) put(j judged, w *waker) {
-	v.mu.Lock()
-	v.done = append(v.done, j)
-	first := len(v.done) == 1
-	v.mu.Unlock()
-	if first {
-		w.wake()
-	}
-}
-
-// take moves them behind those in dst.
-func (v *verdicts) take(dst []judged) []judged {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	dst = append(dst, v.done...)
-	clear(v.done)
-	v.done = v.done[:0]
-	return dst
 }
 
 // takeVerdicts lets requests go on whose tokens were checked, until turnMax is

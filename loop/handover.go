@@ -28,17 +28,13 @@ type away struct {
 	tcp      *net.TCPConn
 	edge     *edge
 	accepter *accepter
-	early    []byte
+	early    early
 	once     sync.Once
 }
 
 // Read implements net.Conn.
 func (a *away) Read(b []byte) (int, error) {
-	if len(a.early) > 0 {
-		n := copy(b, a.early)
-		if a.early = a.early[n:]; len(a.early) == 0 {
-			a.early = nil
-		}
+	if n := a.early.read(b); n > 0 {
 		return n, nil
 	}
 	return a.Conn.Read(b)

@@ -39,7 +39,7 @@ type handshake struct {
 	*net.TCPConn
 	all     *handshakes
 	place   *list.Element
-	early   []byte // read already
+	early   early // read already
 	evicted atomic.Bool
 	gone    chan struct{} // closed with evicted
 }
@@ -149,11 +149,7 @@ func (hs *handshake) rest() { <-hs.all.cpus }
 
 // Read waits for the client without a CPU.
 func (hs *handshake) Read(b []byte) (int, error) {
-	if len(hs.early) > 0 {
-		n := copy(b, hs.early)
-		if hs.early = hs.early[n:]; len(hs.early) == 0 {
-			hs.early = nil
-		}
+	if n := hs.early.read(b); n > 0 {
 		return n, nil
 	}
 	hs.rest()

@@ -80,11 +80,9 @@ type Loop struct {
 
 	// Written by the loop, read by others.
 	stats    stats
-	verdicts verdicts     // what becomes judged
-	orders   atomic.Int32 // the highest order given
-
-	// Written by whoever answers.
-	heardOf heardOf
+	verdicts inbox[judged]  // checks that are done: one a connection at most, as many as may wait in all (auth)
+	heardOf  inbox[*asking] // requests whose questions are answered; at most asksMax, and those that wait no longer
+	orders   atomic.Int32   // the highest order given
 }
 
 // OnOpen takes a connection. Its context is the conn; the wake socket has none.
@@ -108,15 +106,7 @@ func (l *Loop) OnOpen(gc gnet.Conn) ([]byte, gnet.Action) {
 		ok = l.begin(c)
 		l.box.Leave()
 	}
-	if c.state == stateAway {
-		l.handOver(c)
-	}
-	l.settle()
-	l.inside = false
-	if !ok || !l.keepPace(c) {
-		return nil, gnet.Close
-	}
-	return nil, gnet.None
+	return nil, l.eventOver(c, ok)
 }
 
 // OnTraffic reads what a client sent, or takes a turn.
@@ -136,6 +126,11 @@ func (l *Loop) OnTraffic(gc gnet.Conn) gnet.Action {
 		ok = l.receive(c, b)
 	}
 	l.box.Leave()
+	return l.eventOver(c, ok)
+}
+
+// eventOver ends what gnet called for, and the connection unless ok.
+func (l *Loop) eventOver(c *conn, ok bool) gnet.Action {
 	if c.state == stateAway {
 		l.handOver(c)
 	}

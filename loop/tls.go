@@ -60,7 +60,7 @@ func (s *session) release() {
 // memory afterwards.
 type wire struct {
 	net.Conn         // nil after the handshake
-	early    []byte  // what came before the transport changed
+	early    early   // what came before the transport changed
 	in       []byte  // what came, while the loop reads it; the loop's
 	out      *[]byte // what is to be sent: Loop.sealed
 }
@@ -68,9 +68,7 @@ type wire struct {
 // Read implements net.Conn. In memory it never blocks: errDry says that
 // everything there is was read, which a tls.Conn takes for no harm.
 func (w *wire) Read(b []byte) (int, error) {
-	if len(w.early) > 0 {
-		n := copy(b, w.early)
-		w.early = w.early[n:]
+	if n := w.early.read(b); n > 0 {
 		return n, nil
 	}
 	if w.Conn != nil {

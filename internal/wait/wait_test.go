@@ -42,7 +42,7 @@ func TestEvery(t *testing.T) {
 		var at []time.Duration
 		Every(ctx, time.Second, func(time.Time) {
 			if at = append(at, time.Since(began)); len(at) == 3 {
-				time.Sleep(5 * time.Second)
+				For(t.Context(), 5*time.Second)
 			}
 		})
 		s := time.Second

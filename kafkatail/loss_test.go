@@ -147,7 +147,7 @@ func TestShorterForAMoment(t *testing.T) {
 // is refused behind it: only a later listing does.
 func TestListedBeforeThePosition(t *testing.T) {
 	c := newCluster(t, kfake.SeedTopics(1, "a"))
-	tail := startTail(t, c.ListenAddrs(), confirmNever)
+	tail := startTail(t, c.ListenAddrs(), confirmNever, func(c *Config) { c.Timing.Request = patience })
 	rec := tail.follow(t, "a")
 	cl := c.client()
 	produce(t, cl, "a", 0, 10)

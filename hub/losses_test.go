@@ -274,6 +274,79 @@ func TestCutInMidStep(t *testing.T) {
 	}
 }
 
+// TestExpiredButInTheLog: what the brokers no longer hold and this node still
+// does is not lost.
+func TestExpiredButInTheLog(t *testing.T) {
+	opts := testOptions
+	opts.History, opts.Replays, opts.ReplayMax, opts.ReplayScan = fixedBounds{{0, 60, 80}, {1, 20, 50}}, 1, 1000, 1<<20
+	g := newRig(t, opts, "t")
+	ctx, cancel := context.WithCancel(t.Context())
+	g.hub.replays.start(ctx)
+	t.Cleanup(func() { cancel(); g.hub.replays.stop() })
+	s := g.sinks[0]
+	s.Open(topicID(1), parts(40, 50))
+	produce(s, 0, 40, 80)
+	at, _ := g.resume("v1:0-44.1-9" + tagOf("t", 1))
+	if at.Own == nil {
+		t.Fatalf("placed at %+v", at)
+	}
+	defer at.Own.Close()
+	var got []byte
+	testkit.Eventually(t, 20*time.Second, "the brokers' beginning is told", func() bool {
+		b, _ := at.Own.Step(nil, 1<<20, time.Unix(1000, 0))
+		got = append(got, b...)
+		return len(got) > 0
+	})
+	want := `{"reason":"expired","topics":{"t":[{"partition":1,"from":10,"to":19}]}}`
+	if all := events(t, got); len(all) != 1 || all[0].Data != want {
+		t.Errorf("told %v, want %s", all, want)
+	}
+}
+
+// TestTooManyLosses: a personal stream that did not look while more was lost than
+// is remembered begins again.
+func TestTooManyLosses(t *testing.T) {
+	for n, want := range map[int]frame.Reason{lossesMax: frame.Truncated, lossesMax + 1: frame.UnknownID} {
+		g := newRig(t, testOptions, "t")
+		s := g.sinks[0]
+		s.Open(topicID(1), parts(100))
+		at, _ := g.resume("v1:0-104" + tagOf("t", 1)) // ahead of this node
+		for i := range int64(n) {
+			s.Lost(frame.Truncated, []frame.Range{{Topic: "t", From: 99 - i, To: 99 - i}}, parts(99-i))
+		}
+		b, _ := at.Own.Step(nil, 1<<20, time.Unix(1000, 0))
+		at.Own.Close()
+		all := events(t, b)
+		last := all[len(all)-1]
+		if !strings.Contains(last.Data, string(want)) || last.LastEventID != g.latest() {
+			t.Errorf("%d losses: told %v, want %s at %s", n, all, want, g.latest())
+		}
+	}
+}
+
+// TestAheadOfWhatIsFlushed: a personal stream that has records of a round which
+// is not over waits for its end; the place where that begins is none for it.
+func TestAheadOfWhatIsFlushed(t *testing.T) {
+	g := newRig(t, testOptions, "t")
+	s := g.sinks[0]
+	s.Open(topicID(1), parts(40))
+	at, _ := g.resume("v1:0-44" + tagOf("t", 1))
+	defer at.Own.Close()
+	for o := int64(40); o < 50; o++ {
+		s.Append(0, []frame.Record{record(0, o)})
+	}
+	if b, state := at.Own.Step(nil, 1<<20, time.Unix(1000, 0)); len(b) > 0 || state != OwnIdle {
+		t.Fatalf("gets %q, state %v", b, state)
+	}
+	s.Flush(nil)
+	if b, state := at.Own.Step(nil, 1<<20, time.Unix(1000, 0)); len(b) > 0 || state != OwnShared {
+		t.Fatalf("then gets %q, state %v", b, state)
+	}
+	if got := g.values(at.Own.Place()); got != "0/45 0/46 0/47 0/48 0/49" {
+		t.Errorf("goes on with %s", got)
+	}
+}
+
 func (otherTopic) Cleanup(context.Context, string) (Cleanup, error) {
 	return Cleanup{Compacted: true, DeleteRetention: time.Hour}, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -189,5 +191,22 @@ func TestHistoryCacheIsBounded(t *testing.T) {
 	rp.tick(began.Add(chunkAgeMax + time.Second))
 	if rp.bytes != 0 || len(rp.cache) != 0 {
 		t.Errorf("then %d bytes are counted, in %d lists", rp.bytes, len(rp.cache))
+	}
+}
+
+// TestHistoryTakesTurns: an address with many reads is not served twice in a row
+// while another one waits.
+func TestHistoryTakesTurns(t *testing.T) {
+	var rp replays
+	a, b := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
+	for i, addr := range []netip.Addr{a, a, a, b, a, b} {
+		rp.queue = append(rp.queue, &flight{from: int64(i), addr: addr})
+	}
+	var got []int64
+	for len(rp.queue) > 0 {
+		got = append(got, rp.pick().from)
+	}
+	if want := []int64{0, 3, 1, 5, 2, 4}; !slices.Equal(got, want) {
+		t.Errorf("reads %v, want %v", got, want)
 	}
 }

@@ -245,6 +245,40 @@ func TestFilteredSlow(t *testing.T) {
 	}
 }
 
+// TestFilteredSteady: a stream that is always behind, and takes within five
+// seconds what it owed at their beginning, is slow and not too slow.
+func TestFilteredSteady(t *testing.T) {
+	r := newRig(t, func(as *setup) { as.MaxLag, as.filters = 100_000, filters })
+	r.sndbuf = 4096
+	r.open(1)
+	p := r.dial().get("/key/ann")
+	const burst = 30
+	value := strings.Repeat("x", 10_000)
+	put := func() {
+		for range burst {
+			r.put("ann", value)
+		}
+		r.settle()
+	}
+	put()
+	for n := range 4 {
+		put() // before the last one is taken
+		for taken := 0; taken < burst*len(value); r.later(lookEvery) {
+			got, ended := p.read()
+			if taken += len(got); ended {
+				t.Fatalf("round %d: dropped, %v", n, r.l.counts.closed)
+			}
+		}
+		if p.c.list != &r.l.lagging {
+			t.Fatal("it does not lag")
+		}
+		r.later(owedFor + time.Second)
+	}
+	if !p.near.open {
+		t.Fatalf("dropped: %v", r.l.counts.closed)
+	}
+}
+
 // TestFilteredResync: a loss is told to every stream, quiet or behind.
 func TestFilteredResync(t *testing.T) {
 	r := newRig(t, withFilters)

@@ -336,7 +336,7 @@ func (p *peer) challengeNow() { p.r.l.challenge(p.c, p.c.lease()) }
 // A challenge comes between two events, whatever the stream is doing, and takes
 // nothing of its id.
 func TestChallengeBetweenEvents(t *testing.T) {
-	const big = 400 << 10 // more than a socket takes
+	const big = 200 << 10 // more than a socket takes, and less than a segment of the log
 	for _, line := range []string{"/events HTTP/1.1", "/events HTTP/1.0", "/claim HTTP/1.1", "/claim HTTP/1.0"} {
 		t.Run(line, func(t *testing.T) {
 			path, version, _ := strings.Cut(line, " ")
@@ -344,6 +344,7 @@ func TestChallengeBetweenEvents(t *testing.T) {
 			r := newRig(t, func(as *setup) { as.filters, as.serving.Guard, as.waits.guard = filters, i.guard, time.Hour })
 			r.sndbuf = 32 << 10
 			r.open(1)
+			r.put("ada", strings.Repeat("x", 2*big)) // the next segment holds all that follows
 			i.run()
 			p := r.dial()
 			p.send(req("GET " + path + "?access_token=" + i.token(600) + " " + version))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -286,4 +287,31 @@ func freeDescriptor(t *testing.T) int {
 	}
 	_ = unix.Close(fd)
 	return fd
+}
+
+// TestEnrolFails: a connection that a loop can't take is not counted any more.
+func TestEnrolFails(t *testing.T) {
+	s := start(t, nil)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	near, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer near.Close()
+	far, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = far.Close() // which no loop can watch then
+	a := &s.srv.accepter
+	a.conns.Add(1)
+	a.pass(&arrival{tcp: far.(*net.TCPConn)})
+	eventually(t, "it is counted as refused, and no longer as here", func() bool {
+		_, refused := s.srv.Accepted()
+		return refused["system"] == 1 && a.count() == 0
+	})
 }

@@ -86,11 +86,6 @@ func AppendReframed(dst, id, frame []byte, x Extents) []byte {
 	return c.end(dst)
 }
 
-// AppendReframedPlain is AppendReframed without the chunk, for HTTP/1.0.
-func AppendReframedPlain(dst, id, frame []byte, x Extents) []byte {
-	return append(appendKeyedIDLine(dst, keyIn(frame, x), id), frame[x.Head+x.ID:x.Head+x.Block]...)
-}
-
 // keyIn returns the key in a frame's id, as it is written there.
 func keyIn(frame []byte, x Extents) []byte {
 	if x.ID == 0 {

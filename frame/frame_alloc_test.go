@@ -51,7 +51,6 @@ func TestEncodingAllocatesNothing(t *testing.T) {
 	frame, out := mustEncoder(t, Format{}).AppendEvent(nil, id, r)
 	noAllocs(t, "reframed", func() {
 		dst = AppendReframed(dst[:0], id, frame, out.Extents)
-		dst = AppendReframedPlain(dst[:0], id, frame, out.Extents)
 	})
 }
 

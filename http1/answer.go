@@ -2,11 +2,6 @@ package http1
 
 import "strconv"
 
-// Continue is the interim answer that asks for the body (RFC 9110 section
-// 10.1.1). Only HTTP/1.1 clients that wait for it may get it: see
-// Request.WantsContinue.
-const Continue = "HTTP/1.1 100 Continue\r\n\r\n"
-
 // Answer is a short answer: anything but a stream. It is never cached, since a
 // browser that remembers a 404 does not come back to a route that is there now.
 type Answer struct {

@@ -229,7 +229,7 @@ func (s *server) turn() bool {
 		return s.fail(err.(*Error))
 	}
 	if r.WantsContinue() {
-		s.out = append(s.out, Continue...)
+		s.out = append(s.out, "HTTP/1.1 100 Continue\r\n\r\n"...)
 	}
 	s.reading, s.answer = true, a
 	return true

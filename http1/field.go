@@ -14,8 +14,6 @@ var nameText = [names]string{
 	Expect:           "expect",
 	Origin:           "origin",
 	LastEventID:      "last-event-id",
-	Accept:           "accept",
-	AcceptEncoding:   "accept-encoding",
 	Authorization:    "authorization",
 	Cookie:           "cookie",
 	ContentType:      "content-type",
@@ -29,7 +27,7 @@ func nameOf(name []byte) Name {
 	case 4:
 		return match(name, Host)
 	case 6:
-		return match(name, Accept, Origin, Cookie, Expect)
+		return match(name, Origin, Cookie, Expect)
 	case 10:
 		return match(name, Connection)
 	case 12:
@@ -38,8 +36,6 @@ func nameOf(name []byte) Name {
 		return match(name, LastEventID, Authorization)
 	case 14:
 		return match(name, ContentLength)
-	case 15:
-		return match(name, AcceptEncoding)
 	case 17:
 		return match(name, TransferEncoding)
 	case 29:

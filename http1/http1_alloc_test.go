@@ -34,7 +34,6 @@ func TestAllocs(t *testing.T) {
 			}
 		}},
 		{"Field", func() { proxied.Field("traceparent") }},
-		{"Accepts", func() { proxied.Accepts("gzip") }},
 		{"AppendPath", func() { AppendPath(scratch[:0], proxied.Path) }},
 		{"Pairs", func() {
 			for p := NewPairs(query, scratch); p.Next(); {

@@ -46,8 +46,6 @@ const (
 	Expect
 	Origin
 	LastEventID
-	Accept
-	AcceptEncoding
 	Authorization
 	Cookie
 	ContentType

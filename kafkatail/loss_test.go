@@ -271,3 +271,41 @@ func TestSkippedByTheLibrary(t *testing.T) {
 		})
 	}
 }
+
+// TestRecordsOfTheLogThatWasCut: what was polled together with the news that the
+// log was cut is of the log before, wherever it stands among the fetches; what
+// is there now is polled behind it.
+func TestRecordsOfTheLogThatWasCut(t *testing.T) {
+	r, ft, _ := fixture(t, nil, 2)
+	var err error
+	if r.cl, err = kgo.NewClient(); err != nil { // to be told where to go on
+		t.Fatal(err)
+	}
+	defer r.cl.Close()
+	rec, tp := newRecorder(t), r.t.topics["a"]
+	tp.parts[0].next = 5
+	tp.subs = []subscription{{sink: rec}}
+	tp.announce()
+	poll := func(offsets []int64, loss error) kgo.Fetch {
+		topic := *ft
+		topic.Partitions = []kgo.FetchPartition{{Err: loss}}
+		for _, o := range offsets {
+			topic.Partitions[0].Records = append(topic.Partitions[0].Records, &kgo.Record{Offset: o})
+		}
+		return kgo.Fetch{Topics: []kgo.FetchTopic{topic}}
+	}
+	loss := &kgo.ErrDataLoss{Topic: "a", ConsumedTo: 5, ResetTo: 3}
+	r.apply(kgo.Fetches{poll([]int64{5, 6}, nil), poll([]int64{7}, loss), poll([]int64{8}, nil)})
+	if got := rec.offsets(0); len(got) > 0 || tp.parts[0].next != 3 {
+		t.Errorf("got %v, and is at %d, want nothing and 3", got, tp.parts[0].next)
+	}
+	r.polls++
+	r.apply(kgo.Fetches{poll([]int64{3, 4, 5}, nil)})
+	if got := rec.offsets(0); !slices.Equal(got, []int64{3, 4, 5}) {
+		t.Errorf("then got %v", got)
+	}
+	lost := rec.lost()
+	if want := (frame.Range{Topic: "a", From: 3, To: 4}); len(lost) != 1 || !slices.Equal(lost[0].ranges, []frame.Range{want}) {
+		t.Errorf("lost %v, want %v", lost, want)
+	}
+}

@@ -37,9 +37,10 @@ type Client struct {
 	window  window
 	seen    atomic.Int64 // events, for Seen
 
-	ep    int
-	ready []unix.EpollEvent
-	buf   []byte
+	ep      int
+	ready   []unix.EpollEvent
+	buf     []byte
+	control [stampBytes]byte // scratch, of Config.Arrivals
 	// opened is what was under TLS, a record at a time; nil without.
 	opened []byte
 	conns  []conn

@@ -551,6 +551,45 @@ func TestLatency(t *testing.T) {
 	}
 }
 
+// TestArrivals: with Config.Arrivals a latency ends when the bytes came, however
+// late the client is to read them.
+func TestArrivals(t *testing.T) {
+	const late = 200 * time.Millisecond
+	for _, arrivals := range []bool{false, true} {
+		next, sent := make(chan struct{}), make(chan struct{})
+		url := serve(t, func(c net.Conn, _ string) {
+			for seq := int64(0); ; seq++ {
+				if _, ok := <-next; !ok {
+					return
+				}
+				p := Payload{Seq: seq, Time: time.Now().UnixNano()}.Append(nil, 100)
+				send(c, chunk(fmt.Sprintf("id: v1:0-%d\ndata: %s\n\n", seq, p)))
+				sent <- struct{}{}
+			}
+		})
+		cl := newClient(t, Config{URL: url, Conns: 1, Arrivals: arrivals})
+		cl.mustOpen(t)
+		for n := int64(1); ; n++ {
+			cl.Measure()
+			next <- struct{}{}
+			<-sent
+			time.Sleep(late) // the client's processor is busy with something else
+			if err := cl.RunTotal(t.Context(), n, 20*time.Second); err != nil {
+				t.Fatal(err)
+			}
+			cl.Measured()
+			w := cl.Window().LatencyMS
+			if w.Samples == 1 && w.Negative == 0 && (w.Max < float64(late.Milliseconds())) == arrivals {
+				break
+			}
+			if !arrivals || n == 50 { // the kernel begins to stamp a moment after the first is asked for
+				t.Fatalf("arrivals %t: %+v", arrivals, w)
+			}
+		}
+		close(next)
+	}
+}
+
 func TestConfigErrors(t *testing.T) {
 	for _, tt := range []struct {
 		cfg  Config

@@ -72,6 +72,10 @@ type Config struct {
 	// Sample measures the latency on one of so many streams (100), slow ones
 	// apart.
 	Sample int
+	// Arrivals has a latency end when the kernel had an event's last byte, not
+	// when the client read it: what the client waits for its processor, which it
+	// shares with others, is not the server's.
+	Arrivals bool
 	// Seed makes the random choices repeatable; zero takes the clock's.
 	Seed uint64
 }

@@ -84,6 +84,11 @@ func (cl *Client) connect(i int32) error {
 			return fmt.Errorf("stream %d: bind 127.0.0.%d: %w", i, from.Addr[3], err)
 		}
 	}
+	if c.sample && cl.cfg.Arrivals {
+		if err := stampArrivals(fd); err != nil {
+			return fmt.Errorf("stream %d: %w", i, err)
+		}
+	}
 	if int(i) >= cl.cfg.Conns-cl.cfg.Stalled {
 		// So that little is under way when the stream stops to read.
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, stalledBuffer)
@@ -197,7 +202,7 @@ func (cl *Client) settle(c *conn) {
 
 // read takes at most room bytes from c and returns how many there were.
 func (cl *Client) read(c *conn, room int) int {
-	n, err := unix.Read(c.fd, cl.buf[:min(room, len(cl.buf))])
+	n, err := cl.readFrom(c, cl.buf[:min(room, len(cl.buf))])
 	switch {
 	case err == unix.EAGAIN || err == unix.EINTR:
 		return 0
@@ -209,15 +214,26 @@ func (cl *Client) read(c *conn, room int) int {
 		return 0
 	}
 	cl.tally.counts.Bytes += int64(n)
-	if c.sample {
-		cl.tally.now = time.Now().UnixNano()
-	}
 	if c.session != nil {
 		cl.unseal(c, cl.buf[:n])
 	} else {
 		cl.take(c, cl.buf[:n])
 	}
 	return n
+}
+
+// readFrom is read(2), which tells the tally when what it took came.
+func (cl *Client) readFrom(c *conn, b []byte) (n int, err error) {
+	switch {
+	case !c.sample:
+		return unix.Read(c.fd, b)
+	case cl.cfg.Arrivals:
+		n, cl.tally.now, err = readStamped(c.fd, b, cl.control[:])
+	default:
+		n, err = unix.Read(c.fd, b)
+		cl.tally.now = time.Now().UnixNano()
+	}
+	return n, err
 }
 
 // take reads the next bytes of c's response. It is false when they have ended

@@ -74,7 +74,7 @@ test-clients: ## Run the tests with kcat, kafkajs, Chromium and nginx (needs the
 	go test -timeout 10m -tags browser ./web
 
 .PHONY: hostile
-hostile: build ## Attack a gateway while STREAMS (1000) honest streams go on, and write what they noticed into docs/SECURITY.md (6 minutes, two quiet processors; ARGS narrow it)
+hostile: build ## Attack a gateway while STREAMS (1000) honest streams go on, and write what they noticed into docs/SECURITY.md (12 minutes, two quiet processors; ARGS narrow it)
 	@mkdir -p .cache/bench
 	bin/tailcast bench hostile --streams $(STREAMS) --json .cache/bench/hostile.json $(ARGS) | tee .cache/bench/hostile.txt
 	@test -n "$(ARGS)" || { awk 'FNR == NR { if (/^\|/) table = table $$0 "\n"; next } \

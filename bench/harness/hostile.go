@@ -102,6 +102,7 @@ func (r *run) hostile() error {
 		return err
 	}
 	cfg := r.config()
+	cfg.Arrivals = true
 	cfg.Reopen, cfg.RetryMax = true, time.Second // so that an attack finds the same streams as the one before
 	if err := r.open(cfg); err != nil {
 		return err

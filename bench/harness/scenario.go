@@ -123,7 +123,7 @@ func scenarios() []scenario {
 		},
 		{
 			Hostile, "attack the server in many ways: what honest streams notice",
-			Spec{Streams: 1000, Rate: 25, For: seconds(4), Warm: seconds(1), Sample: 10, Attackers: 200},
+			Spec{Streams: 1000, Rate: 64, For: seconds(8), Warm: seconds(1), Sample: 10, Attackers: 200},
 			append([]string{"attackers", "attack", "streams", "opening"}, paced...), false, (*run).hostile,
 		},
 	}

@@ -17,6 +17,7 @@ const get = "GET " + EventsPath + " HTTP/1.1\r\nHost: gw.test\r\n"
 const slowEvery = 100 * time.Millisecond
 
 var onConnections = []Attack{
+	{Name: "none: connections to themselves", Unit: "connections", elsewhere: true, once: says(get + "\r\n")},
 	{Name: "connections, closed at once", Unit: "connections", once: func(ctx context.Context, a *attacker) (int, error) {
 		c, err := a.dial(ctx, a.at.Plain)
 		if err != nil {

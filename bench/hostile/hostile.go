@@ -38,6 +38,9 @@ type Attack struct {
 	// attackers do.
 	Holds bool
 
+	// elsewhere says that attackers have a listener of their own instead of the
+	// gateway's: what honest clients notice of that is not the gateway's doing.
+	elsewhere bool
 	// once is what an attacker does again and again: it returns how much of Unit
 	// that was. Its error is how the gateway defended itself, for nobody to see,
 	// or errNoConnection.
@@ -83,6 +86,14 @@ func (a *Attack) Run(ctx context.Context, at Target, n int, d time.Duration) Mad
 	}
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
+	if a.elsewhere {
+		s, err := openSink()
+		if err != nil {
+			return Made{Failed: int64(n)}
+		}
+		defer s.close()
+		at.Plain = s.addr()
+	}
 	began := time.Now()
 	var count, failed atomic.Int64
 	var attackers sync.WaitGroup

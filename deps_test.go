@@ -30,7 +30,7 @@ var rooms = map[string]struct {
 	},
 	"auth":            {may: []string{"tailcast/http1", "tailcast/internal/share", "tailcast/internal/wait", "github.com/golang-jwt/jwt/v5", "github.com/MicahParks/"}},
 	"static":          {may: []string{"tailcast/internal/share"}},
-	"internal/share":  {},
+	"internal/share":  {may: []string{"golang.org/x/sys/unix"}},
 	"internal/wait":   {not: []string{"net", "os"}},
 	"certs":           {may: []string{"tailcast/internal/wait"}, not: []string{"net", "net/http"}},
 	"kafkatail":       {may: []string{"tailcast/hub", "tailcast/frame", "tailcast/internal/wait", "github.com/twmb/franz-go"}, not: []string{"net/http"}},

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+
+	"tailcast/internal/share"
 )
 
 const (
@@ -185,6 +187,7 @@ func (p *pool) work() {
 			p.finish(c)
 			c.done(c)
 		}
+		share.GiveWay()
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tailcast/internal/share"
 )
 
 // fdReserve is how many file descriptors connections leave to everything else:
@@ -184,6 +186,7 @@ func (a *accepter) accept(ln net.Listener, take func(*arrival)) {
 			continue
 		}
 		take(in)
+		share.GiveWay()
 	}
 }
 

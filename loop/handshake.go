@@ -145,7 +145,10 @@ func (hs *handshake) compute() bool {
 // soon over.
 func (hs *handshake) goOn() { hs.all.cpus <- struct{}{} }
 
-func (hs *handshake) rest() { <-hs.all.cpus }
+func (hs *handshake) rest() {
+	share.GiveWay()
+	<-hs.all.cpus
+}
 
 // Read waits for the client without a CPU.
 func (hs *handshake) Read(b []byte) (int, error) {

@@ -82,6 +82,7 @@ func (p *placed) Read(b []byte) (int, error) {
 	if len(b) == 1 {
 		return p.Conn.Read(b)
 	}
+	share.GiveWay()
 	p.rest()
 	defer p.compute()
 	return p.Conn.Read(b)
@@ -93,6 +94,7 @@ func (p *placed) Write(b []byte) (int, error) {
 	late := time.AfterFunc(writeMax, p.rest)
 	n, err := p.Conn.Write(b)
 	late.Stop()
+	share.GiveWay()
 	if !p.computing.Load() {
 		p.compute()
 	}

@@ -27,3 +27,10 @@ func Reserve(loops int) {
 // strangers ask for beside the streams (handshakes, tokens, files): half of the
 // processors, so that a flood of it leaves the loops the other half.
 func Aside() int { return max(1, (runtime.GOMAXPROCS(0)-spare)/2) }
+
+// GiveWay lets other threads have the processor that want it: who computes aside
+// calls it behind each piece of work. It costs nothing to speak of when nobody
+// does. When loops do, a thread that never gave way would have its processor for
+// as long as the kernel's tick is, 4 ms mostly, and as much of it as a loop; one
+// that gives way gets what is left, and a little more (docs/adr/0010).
+func GiveWay() { yield() }

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package share
+
+import "runtime"
+
+func yield() { runtime.Gosched() }

@@ -145,13 +145,17 @@ func (l *Loop) eventOver(c *conn, ok bool) gnet.Action {
 // keepPace takes a turn between two events of sockets when one is due: gnet
 // brings up to 1,024 of them before it looks for more, the wake among them, and
 // streams are not to wait behind whatever so many strangers have sent. Turns get
-// half of the time at most. It is false if c, whose event is over, was closed by
+// half of the time at most, and passes three quarters of it. It is false if c, whose event is over, was closed by
 // the turn; nil is for none.
 func (l *Loop) keepPace(c *conn) bool {
 	if l.inside || !l.waker.awake.Load() {
 		return true
 	}
-	if l.tell(); l.now-l.turned >= max(l.srv.waits.turn, l.turnCost) {
+	rest := l.turnCost
+	if len(l.passes) > 0 {
+		rest /= 3
+	}
+	if l.tell(); l.now-l.turned >= max(l.srv.waits.turn, rest) {
 		l.turn()
 	}
 	return c == nil || c.state != stateGone

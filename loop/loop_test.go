@@ -75,6 +75,22 @@ func TestKeepPace(t *testing.T) {
 	if gone.c.state != stateGone || gone.near.open {
 		t.Errorf("state %d, open: %t", gone.c.state, gone.near.open)
 	}
+	// In the middle of a pass the rest between two turns is a third of the turn.
+	r.l.turned, r.l.turnCost = time.Since(r.l.began), time.Minute
+	r.produce(0, "soon")
+	p.read()
+	r.l.passes = append(r.l.passes, r.l.feeds[r.feeds[0]])
+	for _, tc := range []struct {
+		since time.Duration
+		turns uint64
+	}{{10 * time.Second, 0}, {20 * time.Second, 1}} {
+		turns := r.l.counts.turns
+		r.l.turned = time.Since(r.l.began) - tc.since
+		r.dial()
+		if got := r.l.counts.turns - turns; got != tc.turns {
+			t.Errorf("in a pass, %v behind a turn of a minute: %d turns", tc.since, got)
+		}
+	}
 	// Turns that take long are taken less often.
 	r.l.turnCost = time.Hour
 	r.produce(0, "late")

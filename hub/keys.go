@@ -12,6 +12,9 @@ const (
 	// sweepEvery is how often tombstones are looked for that brokers need not
 	// keep either: their retention is hours.
 	sweepEvery = 10 * time.Second
+	// sweepMost bounds the segments of a table that one sweep looks through, some
+	// 2 ms in which the feed is locked; the rest is for the next tick.
+	sweepMost = 64
 	// deleteRetention is Kafka's default for delete.retention.ms.
 	deleteRetention = 24 * time.Hour
 )
@@ -186,18 +189,21 @@ func (f *Feed) sweepKeys(now time.Time) {
 	if k == nil || now.Sub(k.sweptAt) < sweepEvery {
 		return
 	}
-	k.sweptAt = now
 	for i := range k.parts {
 		t := k.parts[i].table
 		if t == nil {
 			continue
 		}
 		was, before := t.dropped, t.bytes()
-		t.expire(now.Add(-f.retention(f.parts[i].group)).UnixMilli())
+		more := t.expire(now.Add(-f.retention(f.parts[i].group)).UnixMilli(), sweepMost)
 		if k.held += t.bytes() - before; t.dropped != was {
 			k.drops++
 		}
+		if more {
+			return
+		}
 	}
+	k.sweptAt = now
 }
 
 // retention is how long the brokers keep a topic's tombstones. mu must be held.

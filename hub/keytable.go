@@ -237,11 +237,15 @@ func (t *keyTable) refile(key []byte, was, is keyRef) {
 	t.clashes[string(key)] = is
 }
 
-// expire forgets the tombstones from before a time, in milliseconds since 1970.
-func (t *keyTable) expire(before int64) {
+// expire forgets the tombstones from before a time, in milliseconds since 1970,
+// in so many segments at most, and reports whether there are more.
+func (t *keyTable) expire(before int64, most int) (more bool) {
 	for i, s := range slices.Backward(t.segs) { // tidy moves only what is behind
 		if s.oldest >= before {
 			continue
+		}
+		if most--; most < 0 {
+			return true
 		}
 		s.oldest = math.MaxInt64
 		for slot := range s.entries {
@@ -258,6 +262,7 @@ func (t *keyTable) expire(before int64) {
 		}
 		t.tidy(i)
 	}
+	return false
 }
 
 // keyRecord is one record of a keyTable. It aliases the table.

@@ -15,9 +15,9 @@ import (
 )
 
 // handshakesMax bounds the TLS handshakes under way: as many goroutines, of
-// some 20 KB each, three times that with the longest ClientHello. When all are taken the oldest gives way: an honest client
-// is through in a few round trips, so those that wait longest are those that
-// only take places.
+// some 20 KB each, three times that with the longest ClientHello. When all are
+// taken the oldest gives way: an honest client is through in a few round trips,
+// so those that wait longest are those that only take places.
 const handshakesMax = 1024
 
 // handshakes brings accepted connections through the TLS handshake, each on a
@@ -27,6 +27,7 @@ type handshakes struct {
 	accepter *accepter     // gets each when it is done
 	cpus     chan struct{} // a place for each that may compute
 	begins   chan struct{} // the place of the one that is next to begin
+	begun    atomic.Uint64 // those that have computed
 	wg       sync.WaitGroup
 
 	mu      sync.Mutex
@@ -52,7 +53,9 @@ var (
 )
 
 func newHandshakes(a *accepter) *handshakes {
-	return &handshakes{accepter: a, cpus: make(chan struct{}, share.Aside()), begins: make(chan struct{}, 1)}
+	h := &handshakes{accepter: a, cpus: make(chan struct{}, share.Aside()), begins: make(chan struct{}, 1)}
+	h.wg.Go(func() { h.settle(a.done, collect) })
+	return h
 }
 
 // begin begins the handshake of a connection. One accepter calls it.
@@ -137,6 +140,7 @@ func (hs *handshake) compute() bool {
 	}
 	hs.goOn()
 	<-hs.all.begins
+	hs.all.begun.Add(1)
 	return true
 }
 

@@ -55,6 +55,10 @@ type Hub struct {
 	seed    maphash.Seed
 
 	shards [feedShards]shard
+
+	// Scratch of Tick.
+	ticked []*Feed
+	wakes  Wakes
 }
 
 type shard struct {
@@ -143,20 +147,22 @@ func (h *Hub) all(all []*Feed) []*Feed {
 func (h *Hub) Run(ctx context.Context) {
 	h.replays.start(ctx)
 	defer h.replays.stop()
-	var feeds []*Feed
-	var wakes Wakes
-	wait.Every(ctx, tickEvery, func(now time.Time) {
-		feeds = h.all(feeds[:0])
-		for _, f := range feeds {
-			if f.tick(now, &wakes) {
-				h.end(f)
-			}
+	wait.Every(ctx, tickEvery, h.Tick)
+}
+
+// Tick is what Run does twice a second. Not beside Run: it is for those who drive
+// the time by hand.
+func (h *Hub) Tick(now time.Time) {
+	h.ticked = h.all(h.ticked[:0])
+	for _, f := range h.ticked {
+		if f.tick(now, &h.wakes) {
+			h.end(f)
 		}
-		wakes.Wake()
-		h.trim(feeds)
-		clear(feeds)
-		h.replays.tick(now)
-	})
+	}
+	h.wakes.Wake()
+	h.trim(h.ticked)
+	clear(h.ticked)
+	h.replays.tick(now)
 }
 
 // load has the keys of a feed loaded. Hub.Run only.

@@ -58,15 +58,6 @@ func (s *tails) renewed() bool {
 	return s.began > 3
 }
 
-// ticked ticks every feed at now, as Run does.
-func (h *Hub) ticked(now time.Time) {
-	for _, f := range h.Feeds() {
-		if f.tick(now, nil) {
-			h.end(f)
-		}
-	}
-}
-
 func newLending() (*Hub, *tails, *Lot, *Mailbox) {
 	opts := testOptions
 	opts.Idle = 2 * time.Minute
@@ -95,7 +86,7 @@ func TestLentFeedEnds(t *testing.T) {
 	}
 	produce(sink, 0, 0, 100)
 	now := time.Now()
-	later := func(d time.Duration) { now = now.Add(d); h.ticked(now) }
+	later := func(d time.Duration) { now = now.Add(d); h.Tick(now) }
 	there := func() bool {
 		g, ok := h.Find(Spec{Topics: []string{"a", "b"}})
 		if ok {
@@ -156,25 +147,25 @@ func TestForgoneFeedEnds(t *testing.T) {
 	h, src, lot, _ := newLending()
 	now := time.Now()
 	f := lend(t, h, src, lot, "a")
-	h.ticked(now)
+	h.Tick(now)
 	if n := len(h.Feeds()); n != 1 {
 		t.Fatalf("%d feeds while one is claimed", n)
 	}
 	f.Forgo()
-	h.ticked(now.Add(tickEvery))
+	h.Tick(now.Add(tickEvery))
 	if n := len(h.Feeds()); n != 0 || src.tailed() != 0 {
 		t.Fatalf("%d feeds are left, %d topics are tailed", n, src.tailed())
 	}
 	lend(t, h, src, lot, "a").Release()
-	h.ticked(now)
+	h.Tick(now)
 	for d := tickEvery; d < h.opts.Idle; d += time.Second {
 		lend(t, h, src, lot, "a").Forgo()
-		if h.ticked(now.Add(d)); len(h.Feeds()) != 1 {
+		if h.Tick(now.Add(d)); len(h.Feeds()) != 1 {
 			t.Fatalf("it has ended %v after its last stream", d)
 		}
 	}
 	lend(t, h, src, lot, "a").Forgo()
-	if h.ticked(now.Add(h.opts.Idle)); len(h.Feeds()) != 0 {
+	if h.Tick(now.Add(h.opts.Idle)); len(h.Feeds()) != 0 {
 		t.Error("who wants no stream keeps it")
 	}
 }
@@ -193,7 +184,7 @@ func TestOpenedFeedStays(t *testing.T) {
 	now := time.Now()
 	for range 3 {
 		now = now.Add(time.Hour)
-		h.ticked(now)
+		h.Tick(now)
 	}
 	if n := len(h.Feeds()); n != 2 {
 		t.Errorf("%d feeds are left", n)
@@ -253,7 +244,7 @@ func TestAttachWhileEnding(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				h.ticked(time.Now())
+				h.Tick(time.Now())
 			}
 		}
 	})
@@ -290,8 +281,8 @@ func TestAttachWhileEnding(t *testing.T) {
 	using.Wait()
 	close(stop)
 	ticking.Wait()
-	h.ticked(time.Now())
-	h.ticked(time.Now().Add(time.Second))
+	h.Tick(time.Now())
+	h.Tick(time.Now().Add(time.Second))
 	if len(h.Feeds()) != 0 || src.tailed() != 0 {
 		t.Errorf("%d feeds and %d tails are left", len(h.Feeds()), src.tailed())
 	}

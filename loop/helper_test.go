@@ -77,6 +77,10 @@ func (s *tail) produce(p int32, values ...string) {
 	s.sink.Flush(nil)
 }
 
+// patience bounds every wait of a test; it is no pause, and only a failing test
+// spends it. Machines are slow at times, and tests run side by side.
+const patience = 90 * time.Second
+
 // setup is what a test may change before its server starts.
 type setup struct {
 	serving Serving // of every route, but for the feed
@@ -87,6 +91,7 @@ type setup struct {
 	origins []string
 	files   func(*Server) Files
 	filters []pathFilter // of more routes of the first feed
+	byHand  bool         // time stands still for the hub but for site.ticks
 }
 
 // pathFilter is a route with a filter; an item is terms field=template.
@@ -127,6 +132,8 @@ type site struct {
 	tails []*tail
 	addr  string
 	tls   *tls.Config // of the clients; nil: they speak plainly
+	hub   *hub.Hub
+	clock time.Time // of a hub by hand
 
 	isStopped bool // by the test
 }
@@ -146,6 +153,7 @@ func defaults() setup {
 func start(t testing.TB, change func(*setup)) *site {
 	t.Helper()
 	as := defaults()
+	as.HeaderTimeout = patience // the clients have the same processors
 	as.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if change != nil {
 		change(&as)
@@ -155,9 +163,8 @@ func start(t testing.TB, change func(*setup)) *site {
 		t.Fatal(err)
 	}
 	srv.waits = as.waits
-	s := &site{t: t, srv: srv}
-	h := hub.New(as.hub, srv.Mailboxes())
-	served := s.serve(h, &as)
+	s := &site{t: t, srv: srv, hub: hub.New(as.hub, srv.Mailboxes())}
+	served := s.serve(s.hub, &as)
 	if as.files != nil {
 		served.Files = as.files(srv)
 	}
@@ -175,7 +182,12 @@ func start(t testing.TB, change func(*setup)) *site {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	go func() { defer close(done); h.Run(ctx) }()
+	go func() {
+		defer close(done)
+		if !as.byHand {
+			s.hub.Run(ctx)
+		}
+	}()
 	t.Cleanup(func() {
 		cancel()
 		<-done
@@ -184,6 +196,21 @@ func start(t testing.TB, change func(*setup)) *site {
 		}
 	})
 	return s
+}
+
+// ticks lets half a second pass for a hub by hand, n times.
+func (s *site) ticks(n int) {
+	for range n {
+		s.clock = s.clock.Add(time.Second / 2)
+		s.hub.Tick(s.clock)
+	}
+}
+
+// looks waits until the loops have looked at their streams a few times.
+func (s *site) looks() {
+	s.t.Helper()
+	turns := s.stats().Turns
+	eventually(s.t, "some turns", func() bool { return s.stats().Turns > turns+5 })
 }
 
 // serve makes the feeds and their routes.
@@ -283,7 +310,10 @@ func (s *site) dial() *client {
 
 // from connects from an address.
 func (s *site) from(ip string) (*client, error) {
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
+	return s.connect(net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}})
+}
+
+func (s *site) connect(d net.Dialer) (*client, error) {
 	c, err := d.Dial("tcp", s.addr)
 	if err != nil {
 		return nil, err
@@ -293,7 +323,7 @@ func (s *site) from(ip string) (*client, error) {
 	if s.tls != nil {
 		c = tls.Client(tcp, s.tls)
 	}
-	return &client{s.t, c, bufio.NewReader(c), tcp}, c.SetDeadline(time.Now().Add(20 * time.Second))
+	return &client{s.t, c, bufio.NewReader(c), tcp}, c.SetDeadline(time.Now().Add(patience))
 }
 
 // get asks for a stream and reads its head.
@@ -379,5 +409,5 @@ func (c *client) expect(texts ...string) {
 // eventually waits for a condition.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	testkit.Eventually(t, 20*time.Second, what, cond)
+	testkit.Eventually(t, patience, what, cond)
 }

@@ -4,6 +4,7 @@ package loop
 
 import (
 	"testing"
+	"time"
 
 	"tailcast/internal/httpcases"
 )
@@ -13,7 +14,7 @@ import (
 // players then leave the loops so little of two cores that heads come too late.
 func TestHTTPCases(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(as *setup) { as.Loops = 2 })
+	s := start(t, func(as *setup) { as.Loops, as.HeaderTimeout = 2, 5*time.Second })
 	for _, f := range httpcases.Run(t.Context(), s.addr, httpcases.Options{}) {
 		t.Error(f)
 	}

@@ -25,7 +25,6 @@ import (
 type rig struct {
 	*site
 	l    *Loop
-	hub  *hub.Hub
 	wake net.Conn // the loop's end of its wake socket
 	buf  [1]byte
 

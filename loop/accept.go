@@ -181,11 +181,11 @@ func (a *accepter) accept(ln net.Listener, take func(*arrival)) {
 			}
 		}
 		in := &arrival{tcp: c.(*net.TCPConn)}
-		if !a.admit(in) {
+		if a.admit(in) {
+			take(in)
+		} else {
 			in.reset()
-			continue
 		}
-		take(in)
 		share.GiveWay()
 	}
 }

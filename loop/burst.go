@@ -9,7 +9,7 @@ import (
 // Go lets the heap grow to twice that. When thousands of clients came at once and
 // are silent now, nothing collects, and the process keeps all of it until the
 // runtime has done so twice by itself, every two minutes. It is done at once
-// then: docs/adr/0009.
+// then: docs/adr/0011.
 const (
 	// burstLook is how often handshakes are counted.
 	burstLook = time.Second

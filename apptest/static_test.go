@@ -193,6 +193,11 @@ func TestStaticFiles(t *testing.T) {
 			}
 		}
 	}
+	for _, line := range []string{"POST /notes.txt", "OPTIONS /notes.txt", "PUT /none.txt"} { // first on their connection
+		if res, body := surf(t, s.Addr, "").asks(line); res.StatusCode != 405 || res.Header.Get("Allow") != "GET, HEAD" || res.Close {
+			t.Errorf("%s: %d %q, %v", line, res.StatusCode, body, res.Header)
+		}
+	}
 	wantLog(t, s, "msg=request address=127.0.0.1 method=GET path=/app.js status=200")
 	wantLog(t, s, "msg=request address=127.0.0.1 method=GET path=/notes.txt status=416")
 	if log := s.Stderr.String(); strings.Contains(log, "v=2") {

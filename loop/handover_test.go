@@ -93,6 +93,34 @@ func TestHandOver(t *testing.T) {
 	})
 }
 
+// TestFileMethods: files are read with GET and HEAD, and the loop, which need
+// not hand over for it, says so whether there is a file or not.
+func TestFileMethods(t *testing.T) {
+	const refused = "405 allow=GET,HEAD"
+	for _, tt := range []struct{ name, in, want string }{
+		{"post", req("POST /a.txt HTTP/1.1", "Content-Length: 3") + "abc" + req("OPTIONS * HTTP/1.1"), refused + " vary=Origin; 204 allow=GET,HEAD,OPTIONS"},
+		{"put in chunks", req("PUT /a.txt HTTP/1.1", "Transfer-Encoding: chunked") + "1\r\na\r\n0\r\n\r\n", refused + " vary=Origin"},
+		{"delete", req("DELETE /a.txt HTTP/1.1"), refused + " vary=Origin"},
+		{"options", req("OPTIONS /a.txt HTTP/1.1"), refused + " vary=Origin"},
+		{"preflight", req("OPTIONS /a.txt HTTP/1.1", "Origin: https://app.test", "Access-Control-Request-Method: GET"), refused + " acao=https://app.test vary=Origin"},
+		{"unknown method", req("FROB /a.txt HTTP/1.1"), refused + " vary=Origin"},
+		{"no such file", req("POST /none HTTP/1.1"), refused + " vary=Origin"},
+		{"a route", req("PUT /events HTTP/1.1"), "405 allow=GET,HEAD,OPTIONS vary=Origin"},
+		{"connect", "CONNECT gw.test:443 HTTP/1.1\r\nHost: gw.test:443\r\n\r\n", "501 close vary=Origin"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, nil)
+			r.l.srv.site.Files = noRoom{}
+			p := r.dial()
+			p.send(tt.in)
+			raw, _ := p.read()
+			if got, err := answers(raw); err != nil || got != tt.want {
+				t.Errorf("got %q, %v, want %q", got, err, tt.want)
+			}
+		})
+	}
+}
+
 // TestHandOverToNobody: when there is no room the client is told so.
 func TestHandOverToNobody(t *testing.T) {
 	plainAndSealed(t, func(t *testing.T, with func(*setup)) {

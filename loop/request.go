@@ -183,6 +183,8 @@ func (l *Loop) request(c *conn, r *http1.Request) bool {
 	case !found && l.srv.site.Files != nil && (r.Method == http1.MethodGet || r.Method == http1.MethodHead) && !r.HasBody():
 		c.state = stateAway
 		return false
+	case !found && l.srv.site.Files != nil && r.Method != http1.MethodGet && r.Method != http1.MethodHead:
+		return l.answer(c, r, &http1.Answer{Status: 405, Allow: route.FileMethods, Fields: l.fields, Body: "files are read with GET"})
 	case !found && r.Method == http1.MethodOther: // which no path knows (RFC 9110 15.6.2)
 		return l.answer(c, r, &http1.Answer{Status: 501, Fields: l.fields, Body: "the only methods known are " + route.Methods + " and POST"})
 	case !found:

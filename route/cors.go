@@ -119,6 +119,9 @@ func (g Grant) AppendFields(dst []byte) []byte {
 // carry it.
 const Methods = "GET, HEAD, OPTIONS"
 
+// FileMethods is Methods of the paths that no route has, where files are served.
+const FileMethods = "GET, HEAD"
+
 // GuardedMethods is Methods of a route with a guard, to which answers to its
 // challenges are posted.
 const GuardedMethods = Methods + ", POST"

@@ -27,6 +27,8 @@ func TestErrors(t *testing.T) {
 	nobody, taken := testkit.FreeAddr(t), occupied(t)
 	file := writeFile(t, "tailcast.yaml", "max-lag: 1MiB\nroutes:\n  - path: /events\n    topik: events\n")
 	snapshot := writeFile(t, "tailcast.yaml", "routes:\n  - {path: /s, topic: events, start: snapshot}\n  - {path: /e, topic: event}\n")
+	keys := writeFile(t, "tailcast.yaml", "guard: {issuer: i, audience: a, keys: nowhere.pem}\n")
+	own := writeFile(t, "tailcast.yaml", "guard: {issuer: i, audience: a, keys: nowhere.pem}\nroutes:\n  - {path: /o, topic: orders, guard: {keys: "+file+"}}\n")
 	top := writeFile(t, "tailcast.yaml", "\nkafka-brokrs: [a:1]\n")
 	tailcast := testkit.Build(t, "tailcast/cmd/tailcast")
 	const free = "--listen 127.0.0.1:0 --admin 127.0.0.1:0 --route /events=events --kafka-brokers "
@@ -49,6 +51,9 @@ func TestErrors(t *testing.T) {
 		{"check: no directory to serve", "check --route /events=events --kafka-brokers " + b.addr + " --static nowhere", 1, []string{"--static", "nowhere"}},
 		{"no directory to serve", free + b.addr + " --static nowhere", 1, []string{"--static", "nowhere"}},
 		{"a file to serve", free + b.addr + " --static " + top, 1, []string{"--static", "directory"}},
+		{"no file of keys", free + b.addr + " --config " + keys, 2, []string{keys + `:1:33: key "keys": `, "nowhere.pem"}},
+		{"no keys in a route's file", free + b.addr + " --config " + own, 2, []string{own + `:3:39: key "keys": `, file, "neither PEM"}},
+		{"check: no file of keys", "check --route /events=events --kafka-brokers " + b.addr + " --config " + keys, 2, []string{keys + `:1:33: key "keys": `, "nowhere.pem"}},
 		{"bad size", "serve --max-lag 4XB", 2, []string{"--max-lag", `"4XB"`}},
 		{"bad listen address", "serve --route /e=e --listen 8080", 2, []string{"--listen", `"8080"`}},
 		{"bad admin address", "serve --route /e=e --admin :http", 2, []string{"--admin", `":http"`}},

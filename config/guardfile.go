@@ -43,15 +43,16 @@ func newGuard() auth.Spec {
 	}
 }
 
-// guard reads a guard: base with the keys that k holds instead; nil for none.
-func (f file) guard(k key, base *auth.Spec) (*auth.Spec, error) {
+// guard reads a guard: base with the keys that k holds instead.
+func (f file) guard(k key, base placedGuard) (placedGuard, error) {
 	if word, ok := k.value.(*ast.StringNode); ok && word.Value == "none" {
-		return nil, nil //nolint:nilnil // no guard is a guard's value
+		return placedGuard{from: k.from}, nil
 	}
 	g := newGuard()
-	if base != nil {
-		g = *base
+	if base.spec != nil {
+		g = *base.spec
 	}
+	placed := placedGuard{from: k.from, keysFrom: base.keysFrom, spec: &g}
 	sources, keysBy := false, ""
 	err := f.mapping(k.value, "guard", func(k key) error {
 		i := slices.IndexFunc(guardKeys, func(gk guardKey) bool { return gk.name == k.name })
@@ -66,7 +67,7 @@ func (f file) guard(k key, base *auth.Spec) (*auth.Spec, error) {
 			if keysBy != "" {
 				return fmt.Errorf("%s: the guard has %s already", k.from, keysBy)
 			}
-			keysBy = k.name
+			keysBy, placed.keysFrom = k.name, k.from
 		}
 		sources = sources || k.name == "sources"
 		if err := guardKeys[i].set(f, k, &g); err != nil {
@@ -80,7 +81,7 @@ func (f file) guard(k key, base *auth.Spec) (*auth.Spec, error) {
 	if err == nil && !sources && g.Cookie != "" && !slices.Contains(g.Sources, auth.Cookie) {
 		g.Sources = append(slices.Clone(g.Sources), auth.Cookie)
 	}
-	return &g, err
+	return placed, err
 }
 
 // guards gives the routes of a file their guards: their own, with the keys of
@@ -89,8 +90,7 @@ func (f file) guards(shared *key, routes []placedRoute) (placedGuard, error) {
 	var all placedGuard
 	var err error
 	if shared != nil {
-		all.from = shared.from
-		if all.spec, err = f.guard(*shared, nil); err != nil {
+		if all, err = f.guard(*shared, placedGuard{}); err != nil {
 			return all, err
 		}
 	}
@@ -100,8 +100,7 @@ func (f file) guards(shared *key, routes []placedRoute) (placedGuard, error) {
 		if r.guard = all; own == nil {
 			continue
 		}
-		r.guard.from = own.from
-		if r.guard.spec, err = f.guard(*own, all.spec); err != nil {
+		if r.guard, err = f.guard(*own, all); err != nil {
 			return all, err
 		}
 	}
@@ -110,9 +109,10 @@ func (f file) guards(shared *key, routes []placedRoute) (placedGuard, error) {
 
 // placedGuard is a guard and where it was set.
 type placedGuard struct {
-	key  *key // of a route, until the file's guard is known
-	from string
-	spec *auth.Spec // nil: none
+	key      *key // of a route, until the file's guard is known
+	from     string
+	keysFrom string     // the place of its keys or jwks; "": it has neither
+	spec     *auth.Spec // nil: none
 }
 
 // setChecked gives r its guard, if that is whole.
@@ -130,7 +130,7 @@ func (p *placedGuard) setChecked(r *placedRoute) error {
 	if err := g.Check(); err != nil {
 		return fmt.Errorf("%s: %w", p.from, err)
 	}
-	r.Guard = &g
+	r.Guard, r.KeysFrom = &g, p.keysFrom
 	return nil
 }
 

@@ -29,8 +29,9 @@ type Route struct {
 
 	ClientStart bool // a request may ask for another start
 
-	CORS  CORS       // its own, or Config.CORS
-	Guard *auth.Spec // checked; nil: everyone may read it
+	CORS     CORS       // its own, or Config.CORS
+	Guard    *auth.Spec // checked; nil: everyone may read it
+	KeysFrom string     // where Guard.Keys was set: errors about the file begin with it
 }
 
 // Literal reports whether the route's topics are the same for every request.

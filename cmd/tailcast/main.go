@@ -78,6 +78,9 @@ func run(args, env []string, stdout, stderr io.Writer) int {
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "tailcast: %v\n", err)
+		if errors.As(err, new(mistake)) {
+			return 2
+		}
 		return 1
 	}
 	return 0

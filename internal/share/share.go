@@ -12,8 +12,14 @@ import (
 // runtime's monitor takes it away, which on a quiet node looks every 10 ms: as
 // long as a record from the broker would lie unread. And when it is taken away,
 // a loop that has something to do again finds none while others compute on all
-// of them: one for the records, and one for those that Aside is for.
-const spare = 2
+// of them: one for the records, one for accepting, and one for those that Aside is
+// for. A goroutine that has given way keeps its own until it has had its turn, so
+// with one less a record waits for it; one more only makes the runtime look for
+// work in vain.
+const spare = 3
+
+// processors is how many Go had when the process began.
+var processors = runtime.GOMAXPROCS(0)
 
 // Reserve gives Go as many processors as the loops need. GOMAXPROCS in the
 // environment is left as it is.
@@ -26,7 +32,9 @@ func Reserve(loops int) {
 // Aside is how many goroutines may compute at a time for one kind of work that
 // strangers ask for beside the streams (handshakes, tokens, files): half of the
 // processors, so that a flood of it leaves the loops the other half.
-func Aside() int { return max(1, (runtime.GOMAXPROCS(0)-spare)/2) }
+func Aside() int { return aside(processors) }
+
+func aside(processors int) int { return max(1, processors/2) }
 
 // GiveWay lets other threads have the processor that want it: who computes aside
 // calls it behind each piece of work. It costs nothing to speak of when nobody

@@ -194,7 +194,7 @@ func TestStaticFiles(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"POST /notes.txt", "OPTIONS /notes.txt", "PUT /none.txt"} { // first on their connection
-		if res, body := surf(t, s.Addr, "").asks(line); res.StatusCode != 405 || res.Header.Get("Allow") != "GET, HEAD" || res.Close {
+		if res, body := surf(t, s.Addr, "").asks(line); res.StatusCode != http.StatusMethodNotAllowed || res.Header.Get("Allow") != "GET, HEAD" || res.Close {
 			t.Errorf("%s: %d %q, %v", line, res.StatusCode, body, res.Header)
 		}
 	}

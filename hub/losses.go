@@ -42,9 +42,10 @@ func (o *Own) takeLosses(dst []byte) []byte {
 		if missed > len(f.losses) {
 			o.lossN = f.lossN
 			o.recreated, o.checking, o.begun, o.expired, o.cut = 0, 0, 0, nil, nil
-			return o.startOver(dst, frame.UnknownID, nil)
+			o.startOver(frame.UnknownID, nil)
+			return dst
 		}
-		dst = o.tellLocked(dst) // before its ids move on
+		o.note() // before its ids move on
 		l := &f.losses[len(f.losses)-missed]
 		o.lossN++
 		o.keys.entered = false
@@ -74,15 +75,17 @@ func (o *Own) take(dst []byte, l *loss) []byte {
 		o.ids.Set(pos)
 		o.recreated = o.recreated.without(l.group)
 		o.checking = o.checking.without(l.group)
-		if had { // nobody told it yet where it is
+		switch {
+		case !had:
+			o.resync(frame.Recreated, o.r.feed.anew(groups(0).with(l.group)))
+		case o.notice.reason == "": // nobody told it yet where it is
 			o.moved = false
 			o.id = o.ids.Append(o.id[:0])
 			return frame.AppendIDBlock(dst, o.id)
 		}
-		return o.resync(dst, frame.Recreated, o.r.feed.anew(groups(0).with(l.group)))
 	case frame.Expired:
 		if o.policy.From == FromSnapshot { // what it has may have changed in what is lost
-			return o.startOver(dst, frame.Expired, l.lost)
+			o.startOver(frame.Expired, l.lost)
 		}
 	case frame.Truncated:
 		cut := false
@@ -93,7 +96,7 @@ func (o *Own) take(dst []byte, l *loss) []byte {
 			}
 		}
 		if cut {
-			return o.resync(dst, frame.Truncated, l.lost)
+			o.resync(frame.Truncated, l.lost)
 		}
 	}
 	return dst
@@ -175,34 +178,32 @@ func (o *Own) bounded(got *extents, now time.Time) {
 	}
 }
 
-// tell appends an event for each reason of what bounds said, and what the
-// stream was not told yet of where it begins.
+// tell notes what bounds said, and appends the id where the stream begins, if
+// it was not told yet.
 func (o *Own) tell(dst []byte, now time.Time) []byte {
 	f := o.r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	dst = o.tellLocked(dst)
+	o.note()
 	if o.untold && o.unsaid(now) == 0 {
 		dst = o.tellStart(dst)
 	}
 	return dst
 }
 
-// tellLocked is tell, but for where the stream begins. The feed's mutex must be held.
-func (o *Own) tellLocked(dst []byte) []byte {
-	f := o.r.feed
+// note makes what bounds said an event to be told. The feed's mutex must be held.
+func (o *Own) note() {
 	begun, expired, cut := o.begun, o.expired, o.cut
 	o.begun, o.expired, o.cut = 0, nil, nil
 	if begun != 0 {
-		dst = o.resync(dst, frame.Recreated, f.anew(begun))
+		o.resync(frame.Recreated, o.r.feed.anew(begun))
 	}
 	if len(expired) > 0 {
-		dst = o.resync(dst, frame.Expired, expired)
+		o.resync(frame.Expired, expired)
 	}
 	if len(cut) > 0 {
-		dst = o.resync(dst, frame.Truncated, cut)
+		o.resync(frame.Truncated, cut)
 	}
-	return dst
 }
 
 // before reports whether what the brokers no longer have is not in the log
@@ -262,21 +263,21 @@ func (o *Own) begin(bounds []Bound) {
 }
 
 // failed applies a read that can't succeed.
-func (o *Own) failed(dst []byte, why failure, now time.Time) []byte {
+func (o *Own) failed(why failure, now time.Time) {
 	f := o.r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var gone *ExpiredError
 	if !errors.As(why.err, &gone) {
 		o.blocked = now.Add(blockedFor)
-		return dst
+		return
 	}
 	next := o.ids.Next(why.group, why.partition)
 	if next >= gone.Start {
-		return dst // it has moved meanwhile
+		return // it has moved meanwhile
 	}
 	o.ids.Advance(why.group, why.partition, gone.Start)
-	return o.resync(dst, frame.Expired, []frame.Range{{
+	o.resync(frame.Expired, []frame.Range{{
 		Topic: f.topics[why.group].name, Partition: why.partition, From: next, To: gone.Start - 1,
 	}})
 }
@@ -305,7 +306,7 @@ func (o *Own) atEnd() frame.Position {
 
 // tooFar ends a resume that is larger than one may be: the stream goes on
 // where this node is.
-func (o *Own) tooFar(dst []byte) []byte {
+func (o *Own) tooFar() {
 	f := o.r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -321,15 +322,16 @@ func (o *Own) tooFar(dst []byte) []byte {
 	}
 	o.ids.Set(o.atEnd())
 	o.delivered, o.scanned = 0, 0
-	return o.resync(dst, frame.TooFar, lost)
+	o.resync(frame.TooFar, lost)
 }
 
 // resync tells the stream why it does not go on where it was: it goes on where
 // it is now or, on routes that say so, by the start policy. The feed's mutex
 // must be held.
-func (o *Own) resync(dst []byte, reason frame.Reason, lost []frame.Range) []byte {
+func (o *Own) resync(reason frame.Reason, lost []frame.Range) {
 	if o.restart {
-		return o.startOver(dst, reason, lost)
+		o.startOver(reason, lost)
+		return
 	}
-	return o.notify(dst, notice{reason, lost})
+	o.notify(notice{reason, lost})
 }

@@ -21,8 +21,8 @@ import (
 const handshakesMax = 1024
 
 // handshakes brings accepted connections through the TLS handshake, each on a
-// goroutine of its own, and hands them on. Half of the CPUs at most compute
-// for them, so that loops find one.
+// goroutine of its own, and hands them on or ends them. Half of the CPUs at most
+// compute for them, so that loops find one.
 type handshakes struct {
 	accepter *accepter     // gets each when it is done
 	cpus     chan struct{} // a place for each that may compute
@@ -91,6 +91,10 @@ func (h *handshakes) evict(place *list.Element) {
 
 func (h *handshakes) run(a *arrival, hs *handshake) {
 	s, err := h.shake(a, hs)
+	if err != nil { // clients that came together are given up together: one behind the other
+		hs.goOn()
+		defer hs.rest()
+	}
 	h.mu.Lock()
 	if !hs.evicted.Load() {
 		h.running.Remove(hs.place)

@@ -17,6 +17,7 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -282,6 +283,40 @@ func TestTLSPlacesAreTaken(t *testing.T) {
 	var timeout net.Error
 	if _, err := silent[over+1].Read(make([]byte, 1)); !errors.As(err, &timeout) || !timeout.Timeout() {
 		t.Errorf("a newer one: %v", err)
+	}
+}
+
+// TestTLSEndsInTurn: the ends of handshakes have their CPU, too, however many
+// there are at once.
+func TestTLSEndsInTurn(t *testing.T) {
+	s := start(t, withTLS)
+	cpus := s.srv.accepter.handshakes.cpus
+	for range cap(cpus) {
+		cpus <- struct{}{}
+	}
+	c, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "this is no TLS"); err != nil {
+		t.Fatal(err)
+	}
+	read := func(within time.Duration) error {
+		if err := c.SetReadDeadline(time.Now().Add(within)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := c.Read(make([]byte, 1))
+		return err
+	}
+	if err := read(200 * time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("while others have the CPU: %v", err)
+	}
+	for range cap(cpus) {
+		<-cpus
+	}
+	if err := read(20 * time.Second); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("afterwards: %v", err)
 	}
 }
 

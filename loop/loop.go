@@ -18,6 +18,7 @@ import (
 
 	"tailcast/http1"
 	"tailcast/hub"
+	"tailcast/internal/share"
 	"tailcast/route"
 )
 
@@ -40,6 +41,7 @@ type Loop struct {
 	armed    time.Duration // when the timer fires, 0: it does not
 	turned   time.Duration // when the last turn ended
 	turnCost time.Duration // what it took
+	gave     time.Duration // when the loop gave way last
 	inside   bool          // a turn or an event of a connection is under way
 	answers  int           // of the read under way
 	all      []*conn       // every connection
@@ -148,7 +150,11 @@ func (l *Loop) eventOver(c *conn, ok bool) gnet.Action {
 // half of the time at most, and passes three quarters of it. It is false if c, whose event is over, was closed by
 // the turn; nil is for none.
 func (l *Loop) keepPace(c *conn) bool {
-	if l.inside || !l.waker.awake.Load() {
+	if l.inside {
+		return true
+	}
+	if !l.waker.awake.Load() {
+		l.giveWay()
 		return true
 	}
 	rest := l.turnCost
@@ -159,6 +165,17 @@ func (l *Loop) keepPace(c *conn) bool {
 		l.turn()
 	}
 	return c == nil || c.state != stateGone
+}
+
+// giveWay lets other threads have the processor now and then while nothing is to
+// be written: a record is on its way through some of them, and strangers' requests
+// are not to hold it up.
+func (l *Loop) giveWay() {
+	if l.now-l.gave >= giveWayEvery {
+		share.GiveWay()
+		l.tell()
+		l.gave = l.now
+	}
 }
 
 // begin takes what of a new connection is here already. It is false when the

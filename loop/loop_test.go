@@ -101,6 +101,26 @@ func TestKeepPace(t *testing.T) {
 	}
 }
 
+// TestLoopGivesWay: threads that bring records get the processor now and then while
+// strangers keep the loop busy, and not more often.
+func TestLoopGivesWay(t *testing.T) {
+	r := newRig(t, nil)
+	r.l.tell()
+	gave := r.l.now
+	r.l.gave = gave
+	r.later(giveWayEvery)
+	c := r.dial()
+	if r.l.gave < gave+giveWayEvery {
+		t.Error("it has not given way")
+	}
+	gave = r.l.now + time.Hour
+	r.l.gave = gave
+	c.send("GET /no")
+	if r.l.gave != gave {
+		t.Error("it gives way too often")
+	}
+}
+
 // TestLookRest: a look that took long, because the loop had to wait for a CPU,
 // does not keep it from the next one.
 func TestLookRest(t *testing.T) {

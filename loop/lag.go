@@ -1,6 +1,10 @@
 package loop
 
-import "golang.org/x/sys/unix"
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // lag moves a stream whose socket refused bytes, or that has more to write
 // than a turn allows, to those the loop looks at.
@@ -17,7 +21,7 @@ func (l *Loop) lag(c *conn) {
 }
 
 // look serves the lagging streams whose sockets take bytes again and drops
-// those that are too slow, until all have been looked at or turnMax is over;
+// those that are too slow, until all have been looked at or it has had its time;
 // it reports whether there are more. Asking the kernel takes a twentieth of
 // the loop's time at most.
 func (l *Loop) look() (more bool) {
@@ -28,7 +32,7 @@ func (l *Loop) look() (more bool) {
 		l.looking, l.lookCost, l.lookRest = true, 0, lookEvery
 		l.lagging.rewind()
 	}
-	for until := l.now + turnMax; l.now < until; l.tell() {
+	for began := l.now; !l.looked(began); l.tell() {
 		n := l.ask()
 		if n == 0 {
 			l.looking = false
@@ -39,12 +43,25 @@ func (l *Loop) look() (more bool) {
 			if c := l.lagging.next(); c != nil {
 				l.lookAt(c)
 			}
-			if l.tell(); l.now >= until { // those not served are asked for again
+			if l.tell(); l.looked(began) { // those not served are asked for again
 				break
 			}
 		}
 	}
 	return true
+}
+
+// looked reports whether a look that began in this turn has had its time: turnMax,
+// or, when streams that are up to date wait for what is new, half of the share
+// that lagging streams are of all, since they are late anyway, and lookShareMin at
+// least.
+func (l *Loop) looked(began time.Duration) bool {
+	most := turnMax
+	if len(l.passes) > 0 || l.waker.awake.Load() {
+		half := time.Duration(l.lagging.len()) * turnMax / time.Duration(2*max(1, l.counts.streams))
+		most = min(most, max(lookShareMin, half))
+	}
+	return l.now-began >= most
 }
 
 // ask notes which of the next clockEvery lagging streams have a writable

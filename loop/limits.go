@@ -8,6 +8,9 @@ const (
 	// streams, before the loop looks at its sockets again: accepts and requests
 	// wait no longer behind a pass over tens of thousands of streams.
 	turnMax = 3 * time.Millisecond
+	// lookShareMin is what a look at lagging streams has of a turn at least, beside
+	// passes: some ten writes of a segment's worth, or a hundred of an event.
+	lookShareMin = turnMax / 8
 	// giveWayEvery is how long a loop serves strangers at most before threads that
 	// bring a record have the processor, which a record needs some five times. It
 	// costs a thousandth.

@@ -121,6 +121,37 @@ func TestLoopGivesWay(t *testing.T) {
 	}
 }
 
+// TestLooked: streams that catch up have the time of a turn, and half of the share
+// that they are of all when others wait for what is new.
+func TestLooked(t *testing.T) {
+	r := newRig(t, nil)
+	for _, tc := range []struct {
+		passes, lagging, streams int
+		awake                    bool
+		want                     time.Duration
+	}{
+		{0, 1, 1000, false, turnMax},
+		{1, 1, 1000, false, lookShareMin},
+		{0, 1, 1000, true, lookShareMin},
+		{1, 500, 1000, false, turnMax / 4},
+		{1, 1000, 1000, true, turnMax / 2},
+		{1, 1, 0, true, turnMax / 2}, // its last stream is closing
+	} {
+		r.l.passes = make([]*streams, tc.passes)
+		r.l.lagging = roster{}
+		for range tc.lagging {
+			r.l.lagging.add(&conn{})
+		}
+		r.l.counts.streams = tc.streams
+		r.l.waker.awake.Store(tc.awake)
+		if r.l.looked(r.l.now-tc.want+1) || !r.l.looked(r.l.now-tc.want) {
+			t.Errorf("%d passes, awake: %t, %d of %d lagging: not %v", tc.passes, tc.awake, tc.lagging, tc.streams, tc.want)
+		}
+	}
+	r.l.passes, r.l.lagging, r.l.counts.streams = nil, roster{}, 0
+	r.l.waker.awake.Store(false)
+}
+
 // TestLookRest: a look that took long, because the loop had to wait for a CPU,
 // does not keep it from the next one.
 func TestLookRest(t *testing.T) {

@@ -137,7 +137,7 @@ func (f *Feed) start(r *Reader, start Start, why notice, dst []byte) (Placement,
 	}
 	o := f.own(r, start, want, 0)
 	if o.untold = true; why.reason != "" {
-		o.notice = why
+		o.notices = append(o.notices, why)
 	}
 	return Placement{Own: o}, dst
 }

@@ -42,10 +42,9 @@ func (o *Own) takeLosses(dst []byte) []byte {
 		if missed > len(f.losses) {
 			o.lossN = f.lossN
 			o.recreated, o.checking, o.begun, o.expired, o.cut = 0, 0, 0, nil, nil
-			o.startOver(frame.UnknownID, nil)
-			return dst
+			return o.startOver(dst, frame.UnknownID, nil)
 		}
-		o.note() // before its ids move on
+		dst = o.tellLocked(dst) // before its ids move on
 		l := &f.losses[len(f.losses)-missed]
 		o.lossN++
 		o.keys.entered = false
@@ -75,17 +74,15 @@ func (o *Own) take(dst []byte, l *loss) []byte {
 		o.ids.Set(pos)
 		o.recreated = o.recreated.without(l.group)
 		o.checking = o.checking.without(l.group)
-		switch {
-		case !had:
-			o.resync(frame.Recreated, o.r.feed.anew(groups(0).with(l.group)))
-		case o.notice.reason == "": // nobody told it yet where it is
+		if had { // nobody told it yet where it is
 			o.moved = false
 			o.id = o.ids.Append(o.id[:0])
 			return frame.AppendIDBlock(dst, o.id)
 		}
+		return o.resync(dst, frame.Recreated, o.r.feed.anew(groups(0).with(l.group)))
 	case frame.Expired:
 		if o.policy.From == FromSnapshot { // what it has may have changed in what is lost
-			o.startOver(frame.Expired, l.lost)
+			return o.startOver(dst, frame.Expired, l.lost)
 		}
 	case frame.Truncated:
 		cut := false
@@ -96,7 +93,7 @@ func (o *Own) take(dst []byte, l *loss) []byte {
 			}
 		}
 		if cut {
-			o.resync(frame.Truncated, l.lost)
+			return o.resync(dst, frame.Truncated, l.lost)
 		}
 	}
 	return dst
@@ -178,32 +175,34 @@ func (o *Own) bounded(got *extents, now time.Time) {
 	}
 }
 
-// tell notes what bounds said, and appends the id where the stream begins, if
-// it was not told yet.
+// tell appends an event for each reason of what bounds said, and what the
+// stream was not told yet of where it begins.
 func (o *Own) tell(dst []byte, now time.Time) []byte {
 	f := o.r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	o.note()
+	dst = o.tellLocked(dst)
 	if o.untold && o.unsaid(now) == 0 {
 		dst = o.tellStart(dst)
 	}
 	return dst
 }
 
-// note makes what bounds said an event to be told. The feed's mutex must be held.
-func (o *Own) note() {
+// tellLocked is tell, but for where the stream begins. The feed's mutex must be held.
+func (o *Own) tellLocked(dst []byte) []byte {
+	f := o.r.feed
 	begun, expired, cut := o.begun, o.expired, o.cut
 	o.begun, o.expired, o.cut = 0, nil, nil
 	if begun != 0 {
-		o.resync(frame.Recreated, o.r.feed.anew(begun))
+		dst = o.resync(dst, frame.Recreated, f.anew(begun))
 	}
 	if len(expired) > 0 {
-		o.resync(frame.Expired, expired)
+		dst = o.resync(dst, frame.Expired, expired)
 	}
 	if len(cut) > 0 {
-		o.resync(frame.Truncated, cut)
+		dst = o.resync(dst, frame.Truncated, cut)
 	}
+	return dst
 }
 
 // before reports whether what the brokers no longer have is not in the log
@@ -263,21 +262,21 @@ func (o *Own) begin(bounds []Bound) {
 }
 
 // failed applies a read that can't succeed.
-func (o *Own) failed(why failure, now time.Time) {
+func (o *Own) failed(dst []byte, why failure, now time.Time) []byte {
 	f := o.r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var gone *ExpiredError
 	if !errors.As(why.err, &gone) {
 		o.blocked = now.Add(blockedFor)
-		return
+		return dst
 	}
 	next := o.ids.Next(why.group, why.partition)
 	if next >= gone.Start {
-		return // it has moved meanwhile
+		return dst // it has moved meanwhile
 	}
 	o.ids.Advance(why.group, why.partition, gone.Start)
-	o.resync(frame.Expired, []frame.Range{{
+	return o.resync(dst, frame.Expired, []frame.Range{{
 		Topic: f.topics[why.group].name, Partition: why.partition, From: next, To: gone.Start - 1,
 	}})
 }
@@ -306,7 +305,7 @@ func (o *Own) atEnd() frame.Position {
 
 // tooFar ends a resume that is larger than one may be: the stream goes on
 // where this node is.
-func (o *Own) tooFar() {
+func (o *Own) tooFar(dst []byte) []byte {
 	f := o.r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -322,16 +321,15 @@ func (o *Own) tooFar() {
 	}
 	o.ids.Set(o.atEnd())
 	o.delivered, o.scanned = 0, 0
-	o.resync(frame.TooFar, lost)
+	return o.resync(dst, frame.TooFar, lost)
 }
 
 // resync tells the stream why it does not go on where it was: it goes on where
 // it is now or, on routes that say so, by the start policy. The feed's mutex
 // must be held.
-func (o *Own) resync(reason frame.Reason, lost []frame.Range) {
+func (o *Own) resync(dst []byte, reason frame.Reason, lost []frame.Range) []byte {
 	if o.restart {
-		o.startOver(reason, lost)
-		return
+		return o.startOver(dst, reason, lost)
 	}
-	o.notify(notice{reason, lost})
+	return o.notify(dst, notice{reason, lost})
 }

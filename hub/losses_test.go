@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -293,11 +292,9 @@ func TestExpiredButInTheLog(t *testing.T) {
 	}
 	defer at.Own.Close()
 	var got []byte
-	now := time.Unix(1000, 0)
 	testkit.Eventually(t, 20*time.Second, "the brokers' beginning is told", func() bool {
-		b, _ := at.Own.Step(nil, 1<<20, now)
-		got = append(got, bytes.ReplaceAll(b, []byte(frame.Heartbeat), nil)...)
-		now = now.Add(opts.Heartbeat) // nobody reads what is left: it is told all the same
+		b, _ := at.Own.Step(nil, 1<<20, time.Unix(1000, 0))
+		got = append(got, b...)
 		return len(got) > 0
 	})
 	want := `{"reason":"expired","topics":{"t":[{"partition":1,"from":10,"to":19}]}}`

@@ -56,8 +56,7 @@ type Own struct {
 	begun      groups    // and the topics that begin anew
 	untold     bool      // no id says yet where it goes on
 	came       bool      // though it had one when it came
-	notice     notice    // to be told before anything with an id
-	checked    bool      // the brokers were asked about being ahead
+	notices    []notice  // resyncs to be told with it
 	blocked    time.Time // a topic is another one by now: nothing is asked before, unless the tail says so
 	aheadSince time.Time // since when a partition is ahead of this node; zero: none is
 	delivered  int64     // records from history
@@ -148,12 +147,8 @@ func (o *Own) Step(dst []byte, most int, now time.Time) ([]byte, OwnState) {
 
 // beat appends a heartbeat: the position if it moved since it was told.
 func (o *Own) beat(dst []byte) []byte {
-	switch {
-	case o.untold || o.begun != 0 || len(o.expired)+len(o.cut) > 0, // no id before the loss that led to it
-		o.notice.reason == "" && !o.moved:
+	if !o.moved || o.untold || o.begun != 0 || len(o.expired)+len(o.cut) > 0 { // no id before the loss that led to it
 		return append(dst, frame.Heartbeat...)
-	case o.notice.reason != "":
-		return o.tellBefore(dst)
 	}
 	o.moved = false
 	o.id = o.ids.Append(o.id[:0])
@@ -169,7 +164,7 @@ func (o *Own) step(dst []byte, limit int, now time.Time) ([]byte, OwnState) {
 			o.bounded(got, now)
 		}
 		if failed.err != nil {
-			o.failed(failed, now)
+			dst = o.failed(dst, failed, now)
 		}
 		if reading {
 			return dst, OwnReading
@@ -181,17 +176,10 @@ func (o *Own) step(dst []byte, limit int, now time.Time) ([]byte, OwnState) {
 		o.blocked = time.Time{}
 		if g, ok := o.question(now); ok {
 			if o.r.feed.hub.opts.History == nil {
-				o.giveUp()
-				return o.tellBefore(dst), OwnMore
+				return o.giveUp(dst), OwnMore
 			}
 			o.ask(g, now)
 			return dst, OwnReading
-		}
-		if o.holds(now) {
-			if o.checking != 0 {
-				continue
-			}
-			return dst, OwnIdle
 		}
 		if dst = o.tell(dst, now); o.untold {
 			continue // it starts over
@@ -330,17 +318,13 @@ func (o *Own) fromChunk(dst []byte, limit int, c *chunk, b backlog) []byte {
 			continue
 		}
 		if o.delivered++; o.over() {
-			o.tooFar()
-			return dst
-		}
-		if o.notice.reason != "" {
-			dst = o.tellBefore(dst)
+			return o.tooFar(dst)
 		}
 		dst = o.copy(dst, c.frames[e.pos:], g, p, e.offset)
 	}
 	o.advance(g, p, min(c.Next, b.to))
 	if o.over() {
-		o.tooFar()
+		return o.tooFar(dst)
 	}
 	return dst
 }
@@ -378,7 +362,6 @@ func (o *Own) fromLog(dst []byte, limit int, now time.Time) ([]byte, OwnState) {
 	if o.lossN < f.lossN || o.lacksMore() { // the log has moved on since, or back
 		return dst, OwnMore
 	}
-	dst = o.tellLosses(dst)
 	next, ahead := o.next()
 	if !ahead {
 		o.aheadSince = time.Time{}
@@ -409,8 +392,7 @@ func (o *Own) fromLog(dst []byte, limit int, now time.Time) ([]byte, OwnState) {
 		next[e.part] = e.offset + 1
 	}
 	if ahead {
-		state := o.wait(now)
-		return o.tellLosses(dst), state
+		return o.wait(dst, now)
 	}
 	if before > f.visible {
 		return dst, OwnIdle // covered records that are not readable yet
@@ -485,36 +467,35 @@ func (o *Own) next() (next []int64, ahead bool) {
 }
 
 // giveUp puts a stream where this node is: nobody can read what it lacks.
-func (o *Own) giveUp() {
+func (o *Own) giveUp(dst []byte) []byte {
 	f := o.r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	o.giveUpLocked()
+	return o.giveUpLocked(dst)
 }
 
 // giveUpLocked is giveUp; the feed's mutex must be held.
-func (o *Own) giveUpLocked() {
+func (o *Own) giveUpLocked(dst []byte) []byte {
 	o.policy = Policy{}
 	o.ids.Set(o.r.feed.ids.Position())
-	o.resync(frame.UnknownID, nil)
+	return o.resync(dst, frame.UnknownID, nil)
 }
 
 // wait notes that the stream is ahead of this node; after aheadGrace the
 // brokers are asked. The feed's mutex must be held.
-func (o *Own) wait(now time.Time) OwnState {
+func (o *Own) wait(dst []byte, now time.Time) ([]byte, OwnState) {
 	if o.aheadSince.IsZero() {
 		o.aheadSince = now
 	}
 	if now.Sub(o.aheadSince) < aheadGrace {
-		return OwnIdle
+		return dst, OwnIdle
 	}
 	o.aheadSince = now
 	if o.r.feed.hub.opts.History == nil {
-		o.giveUpLocked()
-		return OwnMore
+		return o.giveUpLocked(dst), OwnMore
 	}
-	o.checking, o.checked = o.ahead(), true
-	return OwnIdle
+	o.checking = o.ahead()
+	return dst, OwnIdle
 }
 
 // ahead returns the groups in which the stream is ahead of this node, but for

@@ -78,10 +78,8 @@ func (o *Own) fromKeys(dst []byte, limit int) (out []byte, state OwnState, done 
 	case !known || k.parts[part].table == nil:
 		return dst, OwnIdle, false
 	case len(lost) > 0:
-		o.startOver(frame.Expired, lost)
-		return dst, OwnMore, false
+		return o.startOver(dst, frame.Expired, lost), OwnMore, false
 	}
-	dst = o.tellLosses(dst)
 	return o.fromTable(dst, limit, part), OwnMore, false
 }
 

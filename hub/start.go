@@ -56,16 +56,19 @@ func (o *Own) started(bounds []Bound, now time.Time) {
 	}
 }
 
-// tellStart appends the stream's id where it begins, unless the event that it
-// is still to be told has it. The feed's mutex must be held.
+// tellStart appends what led to where the stream begins, or its id there. The
+// feed's mutex must be held.
 func (o *Own) tellStart(dst []byte) []byte {
-	o.untold, o.came = false, false
-	if o.notice.reason != "" {
-		return dst
+	o.untold, o.came, o.moved = false, false, false
+	if len(o.notices) == 0 {
+		o.id = o.ids.Append(o.id[:0])
+		return frame.AppendIDBlock(dst, o.id)
 	}
-	o.moved = false
-	o.id = o.ids.Append(o.id[:0])
-	return frame.AppendIDBlock(dst, o.id)
+	for _, n := range o.notices {
+		dst = o.appendNotice(dst, n)
+	}
+	o.notices = nil
+	return dst
 }
 
 // Current reports whether a stream that has nothing to send lacks nothing that
@@ -75,14 +78,44 @@ func (o *Own) Current() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	_, ask := f.toAsk(o.ids.Position())
-	return !ask && !o.lacksMore() && o.blocked.IsZero() && !o.untold && o.recreated == 0 && o.notice.reason == ""
+	return !ask && !o.lacksMore() && o.blocked.IsZero() && !o.untold && o.recreated == 0
+}
+
+// notice is a resync event that a stream has still to be told.
+type notice struct {
+	reason frame.Reason
+	lost   []frame.Range
 }
 
 // startOver has the stream begin by the start policy. The feed's mutex must be
 // held.
-func (o *Own) startOver(reason frame.Reason, lost []frame.Range) {
+func (o *Own) startOver(dst []byte, reason frame.Reason, lost []frame.Range) []byte {
 	o.ids.Set(o.r.feed.begin(o.policy))
 	o.keys.entered, o.keys.vetted = false, true
 	o.delivered, o.scanned, o.limited = 0, 0, o.chosen
-	o.notify(notice{reason, lost})
+	return o.notify(dst, notice{reason, lost})
+}
+
+// begins reports whether the stream had no position, and was not told yet where
+// it begins: it has nothing that could be lost.
+func (o *Own) begins() bool { return o.untold && !o.came && len(o.notices) == 0 }
+
+// notify appends the event of n, or keeps it until the brokers have said where
+// the stream goes on. The feed's mutex must be held.
+func (o *Own) notify(dst []byte, n notice) []byte {
+	if o.begins() {
+		return dst
+	}
+	if _, ask := o.r.feed.toAsk(o.ids.Position()); ask || o.untold {
+		o.untold, o.notices = true, append(o.notices, n)
+		return dst
+	}
+	return o.appendNotice(dst, n)
+}
+
+func (o *Own) appendNotice(dst []byte, n notice) []byte {
+	o.r.feed.stats.resynced(n.reason, 1)
+	o.moved = false
+	o.id = o.ids.Append(o.id[:0])
+	return frame.AppendResync(dst, o.id, n.reason, n.lost)
 }

@@ -75,9 +75,7 @@ func TestHostile(t *testing.T) {
 				if tc.attacks != nil && !slices.Contains(tc.attacks, a.Name) {
 					continue
 				}
-				if made := a.Run(t.Context(), at, attackers, attackDuration); made.Count == 0 {
-					t.Errorf("%s: none was made, %d found no connection", a.Name, made.Failed)
-				}
+				attack(t, a, at)
 				if err := crowd.goesOn(); err != nil || s.Exited() {
 					t.Fatalf("%s: %v; the gateway has ended: %t", a.Name, err, s.Exited())
 				}
@@ -89,6 +87,18 @@ func TestHostile(t *testing.T) {
 				t.Errorf("the issuer was asked %d times, want %d at most", site.Asked(), most)
 			}
 		})
+	}
+}
+
+// attack makes an attack, until something came of it: attackers wait for their
+// processor, too.
+func attack(t *testing.T, a hostile.Attack, at hostile.Target) {
+	t.Helper()
+	var made hostile.Made
+	for end := within(t); made.Count == 0; {
+		if made = a.Run(end, at, attackers, attackDuration); end.Err() != nil {
+			t.Fatalf("%s: none was made, %d found no connection", a.Name, made.Failed)
+		}
 	}
 }
 

@@ -21,8 +21,8 @@ func (l *Loop) lag(c *conn) {
 }
 
 // look serves the lagging streams whose sockets take bytes again and drops
-// those that are too slow, until all have been looked at or it has had its time;
-// it reports whether there are more. Asking the kernel takes a twentieth of
+// those that are too slow, until all have been looked at, turnMax is over, or
+// lookLeast while others wait; it reports whether there are more. Asking the kernel takes a twentieth of
 // the loop's time at most.
 func (l *Loop) look() (more bool) {
 	if !l.looking {
@@ -32,7 +32,9 @@ func (l *Loop) look() (more bool) {
 		l.looking, l.lookCost, l.lookRest = true, 0, lookEvery
 		l.lagging.rewind()
 	}
-	for began := l.now; !l.looked(began); l.tell() {
+	least, until := l.now+l.lookLeast(), l.now+turnMax
+	over := func() bool { return l.now >= least && (l.now >= until || len(l.passes) > 0 || l.waker.awake.Load()) }
+	for ; !over(); l.tell() {
 		n := l.ask()
 		if n == 0 {
 			l.looking = false
@@ -43,7 +45,7 @@ func (l *Loop) look() (more bool) {
 			if c := l.lagging.next(); c != nil {
 				l.lookAt(c)
 			}
-			if l.tell(); l.looked(began) { // those not served are asked for again
+			if l.tell(); over() { // those not served are asked for again
 				break
 			}
 		}
@@ -51,17 +53,12 @@ func (l *Loop) look() (more bool) {
 	return true
 }
 
-// looked reports whether a look that began in this turn has had its time: turnMax,
-// or, when streams that are up to date wait for what is new, half of the share
-// that lagging streams are of all, since they are late anyway, and lookShareMin at
-// least.
-func (l *Loop) looked(began time.Duration) bool {
-	most := turnMax
-	if len(l.passes) > 0 || l.waker.awake.Load() {
-		half := time.Duration(l.lagging.len()) * turnMax / time.Duration(2*max(1, l.counts.streams))
-		most = min(most, max(lookShareMin, half))
-	}
-	return l.now-began >= most
+// lookLeast is what a look has of a turn when streams that are up to date wait for
+// what is new: half of the share that lagging streams are of all, since they are
+// late anyway, and lookShareMin at least.
+func (l *Loop) lookLeast() time.Duration {
+	half := time.Duration(l.lagging.len()) * turnMax / time.Duration(2*max(1, l.counts.streams))
+	return min(turnMax, max(lookShareMin, half))
 }
 
 // ask notes which of the next clockEvery lagging streams have a writable

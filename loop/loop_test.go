@@ -121,35 +121,30 @@ func TestLoopGivesWay(t *testing.T) {
 	}
 }
 
-// TestLooked: streams that catch up have the time of a turn, and half of the share
-// that they are of all when others wait for what is new.
-func TestLooked(t *testing.T) {
+// TestLookLeast: streams that catch up have half of the share that they are of
+// all while others wait, an eighth of a turn at least.
+func TestLookLeast(t *testing.T) {
 	r := newRig(t, nil)
 	for _, tc := range []struct {
-		passes, lagging, streams int
-		awake                    bool
-		want                     time.Duration
+		lagging, streams int
+		want             time.Duration
 	}{
-		{0, 1, 1000, false, turnMax},
-		{1, 1, 1000, false, lookShareMin},
-		{0, 1, 1000, true, lookShareMin},
-		{1, 500, 1000, false, turnMax / 4},
-		{1, 1000, 1000, true, turnMax / 2},
-		{1, 1, 0, true, turnMax / 2}, // its last stream is closing
+		{1, 1000, turnMax / 8},
+		{250, 1000, turnMax / 8},
+		{500, 1000, turnMax / 4},
+		{1000, 1000, turnMax / 2},
+		{1, 0, turnMax / 2}, // its last stream is closing
+		{9, 1, turnMax},
 	} {
-		r.l.passes = make([]*streams, tc.passes)
-		r.l.lagging = roster{}
+		r.l.lagging, r.l.counts.streams = roster{}, tc.streams
 		for range tc.lagging {
 			r.l.lagging.add(&conn{})
 		}
-		r.l.counts.streams = tc.streams
-		r.l.waker.awake.Store(tc.awake)
-		if r.l.looked(r.l.now-tc.want+1) || !r.l.looked(r.l.now-tc.want) {
-			t.Errorf("%d passes, awake: %t, %d of %d lagging: not %v", tc.passes, tc.awake, tc.lagging, tc.streams, tc.want)
+		if got := r.l.lookLeast(); got != tc.want {
+			t.Errorf("%d of %d lagging: %v, want %v", tc.lagging, tc.streams, got, tc.want)
 		}
 	}
-	r.l.passes, r.l.lagging, r.l.counts.streams = nil, roster{}, 0
-	r.l.waker.awake.Store(false)
+	r.l.lagging, r.l.counts.streams = roster{}, 0
 }
 
 // TestLookRest: a look that took long, because the loop had to wait for a CPU,
